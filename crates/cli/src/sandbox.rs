@@ -24,6 +24,18 @@ pub(crate) struct Confinement {
     pub(crate) is_trusted: bool,
 }
 
+impl Confinement {
+    /// The policy, whether sandboxed commands need no question, and the proxy, where there is a sandbox.
+    pub(crate) fn split(
+        confinement: Option<Self>,
+    ) -> (Option<Arc<SandboxPolicy>>, bool, Option<Proxy>) {
+        match confinement {
+            Some(Self { policy, proxy, is_trusted }) => (Some(policy), is_trusted, proxy),
+            None => (None, false, None),
+        }
+    }
+}
+
 /// Makes the sandbox, if the settings want one. `used` is what hooks, servers and plugins of this run are made
 /// of. Needs a runtime.
 pub(crate) fn confinement(

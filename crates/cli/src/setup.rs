@@ -88,13 +88,9 @@ pub(crate) async fn options(
     let Requests { model, settings: requests, restores_model } =
         asked.requests(&limits, &world).await?;
     let memory = asked.memory(repository.as_deref());
-    let cwd = surroundings.cwd.clone();
-    let roots: Vec<PathBuf> = std::iter::once(cwd).chain(directories.iter().cloned()).collect();
+    let roots = [std::slice::from_ref(&surroundings.cwd), &directories].concat();
     let confinement = sandbox::confinement(&settings, surroundings, &roots, &used, &trust)?;
-    let (sandbox, allows_sandboxed, proxy) = match confinement {
-        Some(Confinement { policy, proxy, is_trusted }) => (Some(policy), is_trusted, proxy),
-        None => (None, false, None),
-    };
+    let (sandbox, allows_sandboxed, proxy) = Confinement::split(confinement);
     let around = Around {
         env: &env,
         roots: &roots,
@@ -118,11 +114,10 @@ pub(crate) async fn options(
     let answerers = Arc::new(Answerers::default());
     let answerer = answerer(args, host.as_ref(), &extensions)?.map(|it| answerers.attach(it));
     let base = asked.base(repository, directories, world)?;
-    let rule_store: Arc<dyn RuleStore> = Arc::new(RuleFiles::new(&settings, trust));
+    let rule_store = Some(Arc::new(RuleFiles::new(&settings, trust)) as Arc<dyn RuleStore>);
     let context = context_rules(args, &env, &settings)?;
     let remembers = settings.memory();
-    let live = LiveRules::new(settings, args, roots, hook_judge)?;
-    let (rule_source, rule_store) = (Some(Box::new(live) as Box<_>), Some(rule_store));
+    let rule_source = Some(Box::new(LiveRules::new(settings, args, roots, hook_judge)?) as Box<_>);
     let permission =
         PermissionOptions { policy, rule_source, rule_store, bypass, sandbox, allows_sandboxed };
     let options = Options {

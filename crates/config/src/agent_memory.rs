@@ -38,7 +38,7 @@ pub use self::snapshot::{
 };
 pub use self::text::{MemoryText, NotesIndex};
 pub use self::tree::{Laid, TreeError};
-use self::tree::{Tree, folder_builder};
+use self::tree::{Tree, create_folder, create_folders};
 use crate::Problem;
 use crate::agents::{MemoryScope, directory_name};
 use crate::files::{self, FileError, Readers};
@@ -313,8 +313,7 @@ impl AgentMemory {
         let parent = self.directory.parent().unwrap_or(&self.anchor);
         let above = parent.parent().unwrap_or(&self.anchor);
         fs::create_dir_all(above).map_err(unmakable)?;
-        let mut builder = folder_builder(self.readers());
-        builder.recursive(true).create(parent).map_err(unmakable)?;
+        create_folders(parent, self.readers()).map_err(unmakable)?;
         let lock = |source| MemoryError::Lock { directory: parent.to_owned(), source };
         let _guard = files::lock_directory(parent).map_err(lock)?;
         if self.directory.is_dir() {
@@ -323,7 +322,7 @@ impl AgentMemory {
         let mut problems = Vec::new();
         match self.theirs(&mut problems) {
             Some(theirs) => problems.append(&mut self.take_over(theirs)?),
-            None => builder.create(&self.directory).map_err(unmakable)?,
+            None => create_folders(&self.directory, self.readers()).map_err(unmakable)?,
         }
         Ok(problems)
     }
@@ -364,7 +363,7 @@ impl AgentMemory {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(unmakable(error)),
             _ => {}
         }
-        folder_builder(Readers::Owner).create(&copy).map_err(unmakable)?;
+        create_folder(&copy, Readers::Owner).map_err(unmakable)?;
         let laid = theirs.lay(&copy, Readers::Owner).map_err(|source| MemoryError::NotTaken {
             directory: self.directory.clone(),
             source,

@@ -73,9 +73,9 @@ pub(crate) struct Agent {
     pub(crate) hooks: AgentHooks,
     /// The hooks of its own definition and skills, which bind its forks, too.
     pub(crate) brought_hooks: Vec<BroughtHooks>,
-    /// What it wrote down in earlier sessions, if it is the main agent or a fork of it.
+    /// The notes of earlier sessions, for the main agent and its forks.
     pub(crate) notes: Option<Arc<AgentMemory>>,
-    requests: Mutex<Requests>,
+    requests: Mutex<AgentRequests>,
     /// Denials of the agents whose ends it was told of, until its own run ends.
     denials: Mutex<Vec<PermissionDenial>>,
     /// Report limit of each awaited agent, in bytes.
@@ -107,16 +107,29 @@ pub(crate) struct AgentParts {
     pub(crate) read_state: ReadState,
     pub(crate) todos: Vec<Todo>,
     pub(crate) notes: Option<Arc<AgentMemory>>,
+    pub(crate) requests: AgentRequests,
+    pub(crate) skills: AgentSkills,
 }
 
-/// What its requests ask for now; agents that it starts inherit it unless they ask for something else.
-#[derive(Clone, Debug, Default)]
-struct Requests {
+/// The current request settings of an agent. The agents that it starts inherit them unless they ask for others.
+#[derive(Clone, Debug)]
+pub(crate) struct AgentRequests {
     /// The input of a person that it works on now; its hooks hear of it.
     prompt: Option<RecordId>,
     model: String,
     effort: Option<Effort>,
     thinking: Thinking,
+}
+
+impl AgentRequests {
+    pub(crate) fn new(settings: &RequestSettings, prompt: Option<RecordId>) -> Self {
+        Self {
+            prompt,
+            model: settings.model.clone(),
+            effort: settings.effort,
+            thinking: settings.thinking,
+        }
+    }
 }
 
 /// What decides which tools there are for an agent, and which agents it can start.
@@ -144,13 +157,13 @@ impl Agent {
             hooks: parts.hooks,
             brought_hooks: parts.brought_hooks,
             notes: parts.notes,
-            requests: Mutex::default(),
+            requests: Mutex::new(parts.requests),
             denials: Mutex::default(),
             report_room: AtomicUsize::new(usize::MAX),
             result_room: Mutex::default(),
             fork_point: Mutex::default(),
             kept_prefixes: Mutex::default(),
-            skills: AgentSkills::default(),
+            skills: parts.skills,
         }
     }
 

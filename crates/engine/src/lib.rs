@@ -53,8 +53,11 @@ mod tools;
 mod toolset;
 mod turn;
 
-pub use agent::builder::{AgentServers, AgentServersError, BroughtBy, ModelRefusal, TASK_TOOLS};
-pub use agent::isolation::entered::usual_name as worktree_name;
+pub use agent::builder::{
+    AgentServers, AgentServersError, BroughtBy, ModelRefusal, ServersError, TASK_TOOLS,
+};
+pub use agent::isolation::IsolationError;
+pub use agent::isolation::entered::{EnterError, usual_name as worktree_name};
 pub use agent::isolation::guarded_git::GuardedGit;
 pub use agent::peers::PeerOptions;
 pub use agent::session_tasks::TaskListPlace;

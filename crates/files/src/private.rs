@@ -17,6 +17,11 @@ pub fn create_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// Makes a directory that does not exist yet, below one that does.
+pub fn create_new_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
+}
+
 /// Opens or makes a file as `options` say, with the directory that it is to be in.
 pub fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     options.mode(0o600).custom_flags(NO_LINK);

@@ -79,7 +79,7 @@ impl Control {
         let handle = &self.handle;
         Ok(match Request::read(request)? {
             Request::Initialize(wishes) => {
-                self.take_up(&wishes);
+                self.apply_initialization(&wishes);
                 self.initialization()
             }
             Request::Interrupt { cancel_queued } => self.interrupt(cancel_queued),
@@ -274,9 +274,9 @@ fn read_skills(said: &Value) -> Result<Option<BTreeSet<String>>, SkillsProblem> 
 struct SkillsProblem;
 
 impl Control {
-    /// Takes up what the host brings and wants: functions that are hooks, agents, servers that live in it,
+    /// Applies what the host brings and asks for: functions that are hooks, agents, servers that live in it,
     /// and lines about agents at work.
-    fn take_up(&self, request: &Map<String, Value>) {
+    fn apply_initialization(&self, request: &Map<String, Value>) {
         let handle = &self.handle;
         let hooks = request.get("hooks").filter(|hooks| hooks.is_object());
         if let (Some(_), Some(origin)) = (hooks, &self.hook_policy) {

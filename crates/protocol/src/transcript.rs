@@ -88,7 +88,7 @@ pub struct UserBody<'a> {
     pub origin: Option<&'a Value>,
     /// It stands for what was said before a boundary.
     #[serde(flatten)]
-    pub summary: Option<SummaryMark>,
+    pub summary: Option<SummaryMark<'a>>,
 }
 
 impl<'a> UserBody<'a> {
@@ -109,13 +109,21 @@ impl<'a> UserBody<'a> {
 /// The mark of a summary that replaces the earlier part of a conversation.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct SummaryMark {
+pub struct SummaryMark<'a> {
     is_compact_summary: bool,
     is_visible_in_transcript_only: bool,
+    /// The records of people's prompts that the summary stands for.
+    summarized_turn_prompt_uuids: &'a [RecordId],
 }
 
-impl SummaryMark {
-    pub const YES: Self = Self { is_compact_summary: true, is_visible_in_transcript_only: true };
+impl<'a> SummaryMark<'a> {
+    pub fn new(summarized_turn_prompt_uuids: &'a [RecordId]) -> Self {
+        Self {
+            is_compact_summary: true,
+            is_visible_in_transcript_only: true,
+            summarized_turn_prompt_uuids,
+        }
+    }
 }
 
 #[derive(Serialize)]

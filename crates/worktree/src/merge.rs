@@ -175,7 +175,7 @@ impl Worktrees {
             set_aside: set_aside.collect(),
             rest,
         };
-        go_to(git, &into, &entry.kept, &note).await?;
+        fast_forward(git, &into, &entry.kept, &note).await?;
         // From here on it is done, whatever else fails. What is not, is mended later.
         let taken = match &note.rest {
             Some(rest) => take_over(git, record, rest).await,
@@ -211,7 +211,12 @@ fn check_order(into: &Checkout) -> Result<(), MergeError> {
 }
 
 /// Moves the caller's checkout to a commit that is built on its own, with all of its files or not at all.
-async fn go_to(git: &Git, into: &Checkout, kept: &Kept, note: &MergeNote) -> Result<(), GitError> {
+async fn fast_forward(
+    git: &Git,
+    into: &Checkout,
+    kept: &Kept,
+    note: &MergeNote,
+) -> Result<(), GitError> {
     kept.write_merge(note)?;
     let at = || At::directory(&into.top);
     let args = [

@@ -54,6 +54,35 @@ const WRITERS: [(&str, &str); 26] = [
     ("crates/tools/src/races.rs", "tests"),
 ];
 
+/// Files that may make directories with a mode.
+const DIRECTORY_MAKERS: [(&str, &str); 2] = [
+    ("crates/files/src/private.rs", "directories for their owner alone"),
+    (
+        "crates/sandbox/src/placeholders.rs",
+        "directories that stand for missing ones, readable to all",
+    ),
+];
+
+#[test]
+fn private_directories_are_made_in_one_place() {
+    let sources = tree::sources();
+    let tests: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
+    let complaints: Vec<String> = sources
+        .iter()
+        .filter(|file| file.path.contains("/src/") && !is_below(&file.path, &tests))
+        .filter(|file| !DIRECTORY_MAKERS.iter().any(|(path, _)| file.path == *path))
+        .flat_map(|file| {
+            let text = before_tests(&file.text).to_owned();
+            let product = File { path: file.path.clone(), text };
+            complain(&product, |line| {
+                let code = line.split("//").next().unwrap_or_default();
+                code.contains("DirBuilder").then_some("use `centurion_files::private`")
+            })
+        })
+        .collect();
+    assert_none(&complaints);
+}
+
 #[test]
 fn what_a_session_keeps_is_written_by_those_who_redact() {
     let sources = tree::sources();

@@ -117,7 +117,10 @@ fn a_host_sees_what_fills_the_window_and_what_the_session_has_cost() {
     let ids = ["system_prompt", "system_tools", "mcp_tools", "messages"];
     let sum: u64 = ids.iter().map(|id| part(&first, id)).sum();
     assert_eq!(first["totalTokens"], sum);
-    assert_eq!(part(&first, "free_space"), first["maxTokens"].as_u64().unwrap() - sum);
+    let (window, buffer) =
+        (first["maxTokens"].as_u64().unwrap(), part(&first, "autocompact_buffer"));
+    assert_eq!(part(&first, "free_space"), window - buffer - sum);
+    assert_eq!((&first["autoCompactThreshold"], buffer), (&json!(window - 33_000), 33_000));
     assert!(part(&first, "system_tools") > 0 && part(&first, "mcp_tools") > 0, "{first}");
     let served = first["mcpTools"].as_array().unwrap();
     assert!(!served.is_empty() && served.iter().all(|tool| tool["serverName"] == "py"), "{first}");

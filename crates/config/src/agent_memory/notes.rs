@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use centurion_files::private;
 use centurion_protocol::SessionId;
 use thiserror::Error;
 
@@ -262,7 +263,7 @@ impl AgentMemory {
     fn put_away(&self, path: &Path, earlier: &Path) -> Result<(), NoteError> {
         let (from, to) = (self.directory().join(path), self.directory().join(earlier).join(path));
         let folder = to.parent().unwrap_or(self.directory());
-        let made = super::tree::folder_builder(Readers::Owner).recursive(true).create(folder);
+        let made = private::create_directory(folder);
         match made.and_then(|()| fs::rename(&from, &to)) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
                 Err(NoteError::Unmovable { path: from, source })
@@ -289,7 +290,7 @@ impl AgentMemory {
                 let (directory, anchor) = (folder.to_owned(), self.directory().to_owned());
                 return Err(MemoryError::Linked { directory, anchor }.into());
             }
-            let made = super::tree::folder_builder(Readers::Owner).recursive(true).create(folder);
+            let made = private::create_directory(folder);
             made.map_err(|error| failed(FileError::Unwritable(error)))?;
         }
         files::replace_for(&path, text, Readers::Owner).map_err(failed)

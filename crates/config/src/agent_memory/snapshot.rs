@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::confine::straight;
-use super::tree::{Laid, Tree, TreeError, folder_builder};
+use super::tree::{Laid, Tree, TreeError, create_folders};
 use super::{AgentMemory, MemoryError, MemoryPlaces};
 use crate::Problem;
 use crate::agents::AgentCatalog;
@@ -173,10 +173,7 @@ impl<'m> MemorySnapshot<'m> {
             let after = before.saturating_add(SignedDuration::from_millis(1));
             world.now().max(after.unwrap_or(before))
         });
-        let mut builder = folder_builder(Readers::Usual);
-        builder
-            .recursive(true)
-            .create(&self.directory)
+        create_folders(&self.directory, Readers::Usual)
             .map_err(|source| TreeError::Unwritable { path: self.directory.clone(), source })?;
         let laid = tree.lay(&self.directory, Readers::Usual)?;
         write(

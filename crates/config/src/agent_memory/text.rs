@@ -47,7 +47,7 @@ impl MemoryText {
         };
         match read_beginning(&real) {
             Ok(None) => Self::default(),
-            Ok(Some((bytes, goes_on))) => Self::from_bytes(&path, bytes, goes_on),
+            Ok(Some((bytes, has_more))) => Self::from_bytes(&path, bytes, has_more),
             Err(error) => Self::failed(&path, error.line(), error.to_string()),
         }
     }
@@ -57,8 +57,8 @@ impl MemoryText {
         Self { problem: Some(problem), ..Self::default() }
     }
 
-    /// `goes_on`: whether these are not all bytes of the file.
-    fn from_bytes(path: &Path, bytes: Vec<u8>, goes_on: bool) -> Self {
+    /// `has_more`: whether these are not all bytes of the file.
+    fn from_bytes(path: &Path, bytes: Vec<u8>, has_more: bool) -> Self {
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => {
@@ -78,7 +78,7 @@ impl MemoryText {
         };
         let text = text.trim_start_matches('\u{feff}').trim_end();
         let shown = beginning(text).trim_end();
-        let is_cut = goes_on || shown.len() < text.len();
+        let is_cut = has_more || shown.len() < text.len();
         Self { content: shown.to_owned(), is_cut, problem: None }
     }
 }
@@ -93,8 +93,8 @@ fn read_beginning(path: &Path) -> Result<Option<(Vec<u8>, bool)>, FileError> {
     let mut bytes = Vec::new();
     // Enough for whatever letter the limit falls into.
     file.take(MOST_BYTES as u64 + 8).read_to_end(&mut bytes).map_err(FileError::Unreadable)?;
-    let goes_on = metadata.len() > bytes.len() as u64;
-    Ok(Some((bytes, goes_on)))
+    let has_more = metadata.len() > bytes.len() as u64;
+    Ok(Some((bytes, has_more)))
 }
 
 /// The lines that fit. A first line that is too long by itself is cut between two letters.

@@ -2,11 +2,11 @@
 //! that is there.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use centurion_files::private;
 use thiserror::Error;
 
 use crate::Problem;
@@ -180,18 +180,24 @@ fn make_folder(path: &Path, readers: Readers, laid: &mut Laid) -> Result<(), Tre
         return Ok(());
     }
     move_aside(path, laid)?;
-    folder_builder(readers)
-        .create(path)
+    create_folder(path, readers)
         .map_err(|source| TreeError::Unwritable { path: path.to_owned(), source })
 }
 
-/// Makes directories with the access of their files: private ones are for their owner alone.
-pub(super) fn folder_builder(readers: Readers) -> DirBuilder {
-    let mut builder = DirBuilder::new();
-    if readers == Readers::Owner {
-        builder.mode(0o700);
+/// Makes a folder that does not exist yet, with the access of its files.
+pub(super) fn create_folder(path: &Path, readers: Readers) -> io::Result<()> {
+    match readers {
+        Readers::Owner => private::create_new_directory(path),
+        Readers::Usual => fs::create_dir(path),
     }
-    builder
+}
+
+/// Makes a folder with those above it, unless it exists, with the access of its files.
+pub(super) fn create_folders(path: &Path, readers: Readers) -> io::Result<()> {
+    match readers {
+        Readers::Owner => private::create_directory(path),
+        Readers::Usual => fs::create_dir_all(path),
+    }
 }
 
 /// Gives what is at a path the next free numbered name beside it.

@@ -100,7 +100,7 @@ pub(crate) struct BroughtServers {
 
 /// Why an agent cannot have the servers that its definition asks for.
 #[derive(Debug, Error)]
-pub(crate) enum ServersError {
+pub enum ServersError {
     #[error("it asks for MCP servers, and this session has none for agents")]
     NoSource,
     #[error(transparent)]

@@ -42,7 +42,7 @@ const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Why an agent cannot work apart.
 #[derive(Debug, Error)]
-pub(crate) enum IsolationError {
+pub enum IsolationError {
     #[error("there is no git on this machine")]
     NoGit,
     #[error(transparent)]

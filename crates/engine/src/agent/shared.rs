@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
-use centurion_config::agent_memory::AgentMemory;
 use centurion_hooks::{HookSet, Registration, Scope};
 use centurion_journal::JournalError;
 use centurion_model::Model;
@@ -109,7 +108,6 @@ struct RunState {
     title: Option<String>,
     /// The main agent's conversation as it last could be gone on with.
     main_point: Option<Arc<ForkPoint>>,
-    main_notes: Option<Arc<AgentMemory>>,
     /// Weak, because its driver owns it.
     main_agent: Weak<Agent>,
 }
@@ -186,21 +184,13 @@ impl Shared {
         self.run.lock().main_point.clone()
     }
 
-    /// Keeps what the main agent wrote down in earlier sessions, for its forks.
-    pub(crate) fn set_main_notes(&self, notes: Arc<AgentMemory>) {
-        self.run.lock().main_notes = Some(notes);
-    }
-
-    pub(crate) fn main_notes(&self) -> Option<Arc<AgentMemory>> {
-        self.run.lock().main_notes.clone()
-    }
-
-    /// The main agent, above which there is none, for as long as the session runs.
+    /// The main agent, for as long as its driver lives.
     pub(crate) fn main_agent(&self) -> Option<Arc<Agent>> {
         self.run.lock().main_agent.upgrade()
     }
 
-    pub(crate) fn set_main_agent(&self, agent: &Arc<Agent>) {
+    /// Enters the main agent, as `Delegation::enter` does for the others.
+    pub(crate) fn enter_main_agent(&self, agent: &Arc<Agent>) {
         self.run.lock().main_agent = Arc::downgrade(agent);
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use centurion_config::agents::AgentEffort;
 use centurion_config::skills::{SkillDefinition, SkillSource};
@@ -19,13 +19,26 @@ use thiserror::Error;
 
 use crate::agent::Agent;
 
-/// What skills make of an agent.
-#[derive(Default)]
+/// The state of skills in an agent.
 pub(crate) struct AgentSkills {
     state: Mutex<SkillState>,
     view: Mutex<SkillView>,
-    /// The tools of the agent that the program calls for it, as far as it has them.
-    program_tools: OnceLock<Vec<Arc<dyn DynTool>>>,
+    /// The tools that the program itself calls for the agent, as far as the agent has them.
+    program_tools: Vec<Arc<dyn DynTool>>,
+}
+
+impl AgentSkills {
+    /// Starts with the texts that the conversation of an earlier process holds, and with the rules by which skills of
+    /// the starting agent bind this one.
+    pub(crate) fn new(
+        program_tools: Vec<Arc<dyn DynTool>>,
+        told: &[UsedSkill],
+        denied: Vec<Rule>,
+    ) -> Self {
+        let told = told.iter().map(|skill| hash_of(&skill.name, &skill.text)).collect();
+        let state = SkillState { told, denied, ..SkillState::default() };
+        Self { state: Mutex::new(state), view: Mutex::default(), program_tools }
+    }
 }
 
 /// The rules of the skills in force, to go back to.
@@ -78,14 +91,8 @@ pub(crate) struct SkillRequests {
 struct RefusedModel(String);
 
 impl Agent {
-    /// Notes the tools that the program calls for it.
-    pub(crate) fn set_program_tools(&self, tools: Vec<Arc<dyn DynTool>>) {
-        // An agent has one toolbox for all its life.
-        let _ = self.skills.program_tools.set(tools);
-    }
-
     pub(crate) fn program_tools(&self) -> &[Arc<dyn DynTool>] {
-        self.skills.program_tools.get().map(Vec::as_slice).unwrap_or_default()
+        &self.skills.program_tools
     }
 
     pub(crate) fn skill_view(&self) -> MutexGuard<'_, SkillView> {
@@ -147,11 +154,6 @@ impl Agent {
     /// What skills in force take away from the agent, and from those that it starts.
     pub(crate) fn denied_by_skills(&self) -> Vec<Rule> {
         self.skills.state.lock().denied.clone()
-    }
-
-    /// Binds the agent to what skills in force took away from the one that started it.
-    pub(crate) fn inherit_denied(&self, denied: Vec<Rule>) {
-        self.skills.state.lock().denied = denied;
     }
 
     /// The rules by which a skill frees tools, as far as they count.
@@ -260,12 +262,6 @@ impl Agent {
     /// Whether exactly that text of a skill is in the agent's conversation.
     pub(crate) fn knows_skill_text(&self, name: &str, text: &str) -> bool {
         self.skills.state.lock().told.contains(&hash_of(name, text))
-    }
-
-    /// Notes the texts that a conversation has which an earlier process began.
-    pub(crate) fn take_up_skill_texts(&self, told: &[UsedSkill]) {
-        let hashes = told.iter().map(|skill| hash_of(&skill.name, &skill.text));
-        self.skills.state.lock().told.extend(hashes);
     }
 
     /// Takes the skills whose texts are told and not recorded.

@@ -494,7 +494,7 @@ impl Task {
             _ => queue.leave(&self.id, heir),
         };
         let end = Arc::new(end);
-        // Whatever breaks here, it has ended, and its waiter must not wait for ever.
+        // It has ended even if something breaks here: its waiter must not wait for ever.
         or_log(|| record(&end), "recording");
         state.standing = Standing::Ended(Arc::clone(&end));
         let is_taken = state.waiter.take().is_some_and(|it| it.send(Arc::clone(&end)).is_ok())

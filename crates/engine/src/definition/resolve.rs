@@ -104,7 +104,7 @@ pub(crate) struct ResolveContext<'a> {
     pub only_plugin_hooks: bool,
 }
 
-/// Everything that an agent runs with.
+/// Everything that an agent runs with. `centurion agents explain --json` prints it in this format.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EffectiveAgent {
@@ -190,13 +190,7 @@ pub(crate) fn resolve(
     let resolving = Resolving { definition, place, starter, context };
     resolving.check_depth()?;
     let mut problems = Vec::new();
-    let background = match place {
-        Place::Main(_) => Decided::new(false, Provenance::Default("the session itself")),
-        Place::Below(Wishes { joins: Some(_), .. }) => {
-            Decided::new(true, Provenance::Default(BESIDE_LEAD))
-        }
-        Place::Below(wishes) => runs_in_background(definition, wishes.background, context.rules),
-    };
+    let background = resolving.background();
     let usual = context.rules.child_mode.filter(|_| matches!(place, Place::Below(_)));
     let (own_mode, problem) = own_mode(definition, starter.stance.mode, usual);
     problems.extend(problem);
@@ -316,6 +310,19 @@ struct Resolving<'a> {
 }
 
 impl Resolving<'_> {
+    /// Decides whether the agent runs in the background.
+    fn background(&self) -> Decided<bool> {
+        match self.place {
+            Place::Main(_) => Decided::new(false, Provenance::Default("the session itself")),
+            Place::Below(Wishes { joins: Some(_), .. }) => {
+                Decided::new(true, Provenance::Default(BESIDE_LEAD))
+            }
+            Place::Below(wishes) => {
+                runs_in_background(self.definition, wishes.background, self.context.rules)
+            }
+        }
+    }
+
     /// A value of the definition.
     fn said<'v, T>(&self, value: &'v centurion_config::Located<T>) -> Decided<&'v T> {
         Decided::new(&value.value, Provenance::of(self.definition, value))

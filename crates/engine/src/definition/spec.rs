@@ -1,6 +1,7 @@
 //! What one agent runs with, as plain data: the record of its start holds it, and the agent is resumed by it, in
 //! this process or a later one. What acts for the user is not in it: see `Powers`.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use centurion_permissions::Mode;
@@ -18,7 +19,8 @@ use crate::definition::resolve::ToolView;
 #[expect(clippy::struct_excessive_bools, reason = "a record, in which each says one thing")]
 pub(crate) struct AgentSpec {
     pub(crate) agent_type: String,
-    /// Who defined the type.
+    /// The source of the type's definition.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) source: String,
     pub(crate) color: String,
     pub(crate) description: String,
@@ -34,11 +36,12 @@ pub(crate) struct AgentSpec {
     pub(crate) model: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) effort: Option<Effort>,
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) thinking: Thinking,
     /// The mode at its start.
     pub(crate) mode: Mode,
     /// The mode that it had by itself. When it is resumed, this gives no more than the resuming agent has.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) own_mode: Option<Mode>,
     /// How many requests it may send in each of its runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,11 +53,13 @@ pub(crate) struct AgentSpec {
     /// The sections of the system prompt; none for a fork, which sends its parent's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) system: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) cwd: PathBuf,
     /// Whether it changes nothing, by no tool and no command.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) only_reads: bool,
     /// Whether it is told what the instruction files say.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub(crate) instructions: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reminder: Option<String>,
@@ -66,6 +71,7 @@ pub(crate) struct AgentSpec {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_one_shot: bool,
     /// What the call asked for, where it could differ from what is in force.
+    #[serde(default = "nothing", skip_serializing_if = "is_nothing")]
     pub(crate) requested: Value,
     /// The types that it may start; `None` is all. A fork may start what its parent may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,7 +161,59 @@ pub(crate) struct DefinitionRef {
     pub(crate) source: String,
 }
 
+fn yes() -> bool {
+    true
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn nothing() -> Value {
+    Value::Object(serde_json::Map::new())
+}
+
+fn is_nothing(value: &Value) -> bool {
+    value.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+/// The source of the definition of forks.
+pub(crate) const BUILT_IN: &str = "built-in";
+
 impl AgentSpec {
+    /// The options as the record of a start holds them. That of a fork leaves out what follows from its being one, and the
+    /// directory, which stands in the line of the record.
+    pub(crate) fn for_record(&self) -> Cow<'_, Self> {
+        if !self.is_fork() {
+            return Cow::Borrowed(self);
+        }
+        let mut record = self.clone();
+        record.is_below_fork = false;
+        if record.source == BUILT_IN {
+            record.source.clear();
+        }
+        record.own_mode = record.own_mode.filter(|own| *own != record.mode);
+        if record.cwd.to_str().is_some() {
+            record.cwd = PathBuf::new();
+        }
+        Cow::Owned(record)
+    }
+
+    /// The options that a record holds, whose line has this directory.
+    pub(crate) fn restored(mut self, cwd: PathBuf) -> Self {
+        if self.is_fork() {
+            self.is_below_fork = true;
+            if self.source.is_empty() {
+                BUILT_IN.clone_into(&mut self.source);
+            }
+            self.own_mode = self.own_mode.or(Some(self.mode));
+            if self.cwd.as_os_str().is_empty() {
+                self.cwd = cwd;
+            }
+        }
+        self
+    }
+
     /// Whether it goes on with its parent's conversation as if it were the parent.
     pub(crate) fn is_fork(&self) -> bool {
         self.context.as_ref().is_some_and(|context| context.prefix.is_some())
@@ -176,4 +234,52 @@ pub(crate) struct BroughtHooks {
 pub(crate) struct Brought {
     pub(crate) value: Value,
     pub(crate) path: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn spec(context: Option<Value>) -> AgentSpec {
+        let mut spec = json!({
+            "agentType": "fork", "source": BUILT_IN, "color": "blue", "description": "d", "depth": 1, "path": ["fork"],
+            "call": "toolu_1", "model": "m", "thinking": "auto", "mode": "plan", "ownMode": "plan", "tools": "inherited",
+            "cwd": "/work/project", "instructions": true, "inBackground": true, "requested": {}, "isBelowFork": true,
+        });
+        if let Some(context) = context {
+            spec["context"] = context;
+        }
+        serde_json::from_value(spec).unwrap()
+    }
+
+    #[test]
+    fn the_record_of_a_fork_leaves_out_what_follows_from_its_being_one() {
+        let context =
+            json!({"record": null, "messages": 1, "bytes": 1, "digest": "d", "prefix": "p"});
+        let fork = spec(Some(context));
+        let record = serde_json::to_string(&*fork.for_record()).unwrap();
+        for left_out in
+            ["isBelowFork", "ownMode", "cwd", "built-in", "requested", "thinking", "instructions"]
+        {
+            assert!(!record.contains(left_out), "{left_out}: {record}");
+        }
+        let read: AgentSpec = serde_json::from_str(&record).unwrap();
+        let read = read.restored("/work/project".into());
+        assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::to_value(&fork).unwrap());
+        assert!(read.is_below_fork && read.instructions && read.own_mode == Some(Mode::Plan));
+        assert_eq!((read.source.as_str(), read.cwd.to_str()), (BUILT_IN, Some("/work/project")));
+    }
+
+    #[test]
+    fn the_record_of_another_agent_holds_all_of_it() {
+        let agent = spec(None);
+        let record = serde_json::to_string(&*agent.for_record()).unwrap();
+        for held in ["isBelowFork", "ownMode", "cwd", "built-in"] {
+            assert!(record.contains(held), "{held}: {record}");
+        }
+        let read: AgentSpec = serde_json::from_str(&record).unwrap();
+        assert_eq!(read.restored("/elsewhere".into()).cwd.to_str(), Some("/work/project"));
+    }
 }

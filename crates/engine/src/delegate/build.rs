@@ -17,13 +17,20 @@ use crate::agent::{Agent, AgentParts};
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::ToolView;
 use crate::delegate::host::AgentHost;
+use crate::policy::permissions::Permissions;
 use crate::toolset::structured::StructuredOutput;
 use crate::toolset::toolbox::{Offer, Toolbox, ToolboxError};
 use crate::turn::dispatch::Dispatch;
-use crate::turn::driver::{Driver, Preamble};
+use crate::turn::driver::{Driver, EarlierState, Preamble};
 
 /// How many bytes one command may write before it is ended.
 const MAX_OUTPUT_VARIABLE: &str = "CENTURION_MAX_COMMAND_OUTPUT_BYTES";
+
+/// The tool that an agent writes its notes with.
+pub(crate) const WRITE_TOOL: &str = "Write";
+
+/// The tools that the program itself calls for an agent, such as the commands of a skill.
+const PROGRAM_TOOLS: [&str; 2] = ["Bash", "Read"];
 
 /// What a driver is built from, beside its agent.
 pub(crate) struct DriverParts {
@@ -32,11 +39,16 @@ pub(crate) struct DriverParts {
     pub(crate) settings: RequestSettings,
     pub(crate) journal: Arc<Journal>,
     pub(crate) conversation: Conversation,
+    pub(crate) earlier: EarlierState,
     pub(crate) structured: Option<StructuredOutput>,
     /// The definitions of tools that a fork sends.
     pub(crate) fixed_tools: Option<ToolSpecs>,
     /// Whether it is told what the instruction files say.
     pub(crate) instructions: bool,
+    /// The section of its system prompt about its notes, for an agent that can write them.
+    pub(crate) notes_section: Option<String>,
+    /// Texts before the first input of a new conversation.
+    pub(crate) context: Vec<String>,
 }
 
 impl AgentBuilder {
@@ -111,6 +123,21 @@ impl AgentBuilder {
         })
     }
 
+    /// The tools that the program itself calls for an agent, as far as the agent has them.
+    pub(crate) fn program_tools(
+        &self,
+        shared: &Shared,
+        permissions: &Permissions,
+        view: &ToolView,
+    ) -> Vec<Arc<dyn DynTool>> {
+        let offer = self.offer(permissions, &shared.broker);
+        let offered = offer.names(PROGRAM_TOOLS.into_iter());
+        let is_its = |tool: &&Arc<dyn DynTool>| {
+            offered.iter().any(|name| name == tool.name()) && view.admits(tool.name()).is_ok()
+        };
+        self.tools.iter().filter(is_its).cloned().collect()
+    }
+
     fn shells(&self, cwd: PathBuf) -> Shells {
         let config = ShellsConfig::new(self.guard.clone(), self.stamp.session, cwd);
         Shells::new(ShellsConfig {
@@ -135,8 +162,6 @@ impl AgentBuilder {
         };
         let cache = Some(Arc::clone(&self.specs));
         let mut toolbox = Toolbox::new(tools, view, &offer, cache, hash)?;
-        let for_program = ["Bash", "Read"].into_iter().filter_map(|name| toolbox.get(name).ok());
-        agent.set_program_tools(for_program.cloned().collect());
         if let Some(structured) = &structured {
             toolbox = toolbox.with(Arc::new(structured.clone()));
         }
@@ -146,7 +171,14 @@ impl AgentBuilder {
         let is_new = parts.conversation.is_empty();
         let known = if is_new { Vec::new() } else { agent.workspace.read_state.paths() };
         let memory = self.memory.as_ref().filter(|_| parts.instructions);
-        agent.note_settings(&parts.settings);
+        let writes_notes = toolbox.names().any(|name| name == WRITE_TOOL);
+        let system = match parts.notes_section.filter(|_| writes_notes) {
+            Some(section) => SystemPrompt::new(
+                parts.system.sections().map(str::to_owned).chain([section]).collect(),
+            ),
+            None => parts.system,
+        };
+        let EarlierState { counted, standing, window, deferred } = parts.earlier;
         let dispatch = Dispatch {
             toolbox,
             agent,
@@ -154,7 +186,15 @@ impl AgentBuilder {
             allows_sandboxed: self.allows_sandboxed,
         };
         Ok(Driver {
-            preamble: Preamble { instructions: is_new, ..Preamble::default() },
+            preamble: Preamble {
+                instructions: is_new,
+                context: if is_new { parts.context } else { Vec::new() },
+                ..Preamble::default()
+            },
+            counted,
+            standing,
+            window,
+            deferred,
             structured,
             memory: memory.map(|memory| {
                 let mut tracker = MemoryTracker::new(Arc::clone(memory));
@@ -169,7 +209,7 @@ impl AgentBuilder {
                 parts.journal,
                 dispatch,
                 parts.conversation,
-                parts.system,
+                system,
                 parts.settings,
             )
         })

@@ -211,6 +211,9 @@ struct Interrupted {
 pub(super) struct Note<T> {
     subtype: String,
     timestamp: Timestamp,
+    /// The directory of the line's agent.
+    #[serde(default)]
+    cwd: PathBuf,
     pub(super) data: T,
 }
 
@@ -241,12 +244,12 @@ impl ToldEnds {
     /// Reads the notes of an agent's life; `None` for a file of another program.
     fn read(shared: &Shared, path: &Path) -> Option<Self> {
         let text = bounded::read_file(path, MOST_TRANSCRIPT).ok()?;
-        let (_, Note { timestamp, data: ReadSpawnNote { agent_id, spec }, .. }) =
+        let (_, Note { timestamp, cwd, data: ReadSpawnNote { agent_id, spec }, .. }) =
             notes::<ReadSpawnNote>(&text, SPAWN).next()?;
         let mut told = Self {
             id: agent_id,
             path: path.to_owned(),
-            spec,
+            spec: spec.restored(cwd),
             started: timestamp,
             runs: Vec::new(),
             ends: Vec::new(),

@@ -8,9 +8,11 @@ mod resume;
 mod worktree;
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use centurion_config::agent_memory::AgentMemory;
 use centurion_hooks::events::SubagentStart;
 use centurion_hooks::{Registration, Scope};
 use centurion_mcp::Connection;
@@ -36,8 +38,9 @@ use crate::agent::hooks::reminder;
 use crate::agent::isolation::entered::EnteredPlace;
 use crate::agent::isolation::{self, AgentWorktree, IsolationError, WorktreeEnd};
 use crate::agent::shared::Shared;
+use crate::agent::skills::AgentSkills;
 use crate::agent::task::{Asker, End, Files, RunStart, SharedContext, Stopper, Task, TaskRun};
-use crate::agent::{Agent, AgentParts, kept_todos};
+use crate::agent::{Agent, AgentParts, AgentRequests, kept_todos};
 use crate::definition::builtin;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::spec::{AgentSpec, BroughtHooks};
@@ -55,7 +58,7 @@ use crate::money::budget::{Account, Amount};
 use crate::toolset::servers::Servers;
 use crate::toolset::structured::{SchemaError, StructuredOutput};
 use crate::toolset::toolbox::ToolboxError;
-use crate::turn::driver::{Driver, Run, WindowState};
+use crate::turn::driver::{Driver, EarlierState, Run};
 use centurion_journal::transcript::Loaded;
 use centurion_journal::{Journal, JournalError, Stamp};
 use centurion_redact::{keep_over, redact_text};
@@ -123,7 +126,7 @@ struct SpawnNote<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     asker: Option<Asker>,
     prompt: String,
-    spec: &'a AgentSpec,
+    spec: Cow<'a, AgentSpec>,
 }
 
 /// An agent that is about to run.
@@ -210,7 +213,7 @@ fn start(
     let mut child = Child::new(shared, delegation, &task, start, parent)?;
     // Nothing can fail any more: what has a beginning will have an end.
     let TaskRun { id: run, asker, prompt, .. } = task.run();
-    let note = SpawnNote { agent_id: &id, run, asker, prompt, spec: &launch.spec };
+    let note = SpawnNote { agent_id: &id, run, asker, prompt, spec: launch.spec.for_record() };
     child.driver.journal.note(SPAWN, &note)?;
     child.driver.journal.rest();
     child.problems = launch.problems;
@@ -290,6 +293,11 @@ fn role(spec: &AgentSpec, start: &mut ChildParts, parent: &Agent) -> Result<Role
     })
 }
 
+/// The notes of the main agent, which a fork of it has, too.
+fn main_notes(shared: &Shared, spec: &AgentSpec) -> Option<Arc<AgentMemory>> {
+    shared.main_agent().filter(|_| spec.depth == 1)?.notes.clone()
+}
+
 impl Child {
     fn new(
         shared: &Arc<Shared>,
@@ -303,9 +311,18 @@ impl Child {
         let permissions = Arc::new(parent.permissions.child(role, start.powers.own_mode));
         let parents = start.parent_servers.unwrap_or_else(|| Arc::clone(&shared.servers));
         let fork = start.inherited.as_ref().filter(|it| it.what == Inherits::All);
+        let view = fork.map_or_else(|| spec.tools.own(), |fork| fork.point.tool_view());
+        let settings = request_settings(spec, &builder.settings);
+        let earlier = EarlierState::take(&mut start.loaded);
         let agent = builder.agent(
             shared,
             AgentParts {
+                requests: AgentRequests::new(&settings, parent.prompt()),
+                skills: AgentSkills::new(
+                    builder.program_tools(shared, &permissions, &view),
+                    &start.loaded.told_skills,
+                    parent.denied_by_skills(),
+                ),
                 identity: Arc::clone(&task.identity),
                 permissions,
                 servers: match fork {
@@ -323,51 +340,60 @@ impl Child {
                 isolation: start.worktree,
                 read_state: start.read_state,
                 todos: kept_todos(start.loaded.todos),
-                notes: shared.main_notes().filter(|_| fork.is_some() && spec.depth == 1),
+                notes: fork.and_then(|_| main_notes(shared, spec)),
             },
         );
-        agent.set_prompt(parent.prompt());
-        agent.inherit_denied(parent.denied_by_skills());
         let hooks = register_hooks(shared, task, &start.powers.hooks);
         let parts = DriverParts {
-            view: fork.map_or_else(|| spec.tools.own(), |fork| fork.point.tool_view()),
+            view,
             system: match fork {
                 Some(fork) => fork.point.prefix.system.clone(),
                 None => SystemPrompt::new(spec.system.clone()),
             },
-            settings: request_settings(spec, &builder.settings),
+            settings,
             journal: start.journal,
             conversation: start.loaded.conversation,
+            earlier,
             structured: start.structured,
             fixed_tools: fork.map(|fork| fork.point.prefix.tools.clone()),
             instructions: spec.instructions,
+            notes_section: None,
+            context: Vec::new(),
         };
         let has_begun = start.loaded.last.is_some();
-        let mut driver = builder.driver(shared, Arc::clone(&agent), parts)?;
-        let Loaded { counted, standing, dropped_tokens, told_skills, .. } = start.loaded;
-        agent.take_up_skill_texts(&told_skills);
-        let window = WindowState { dropped_tokens, ..WindowState::default() };
-        driver.go_on_from(counted, standing, window);
+        let mut driver = builder.driver(shared, agent, parts)?;
         if let Some(inherited) = start.inherited {
             inherited.set_up(&mut driver, has_begun);
         }
-        Ok(Self {
+        let beginning = if has_begun { RunStart::Resumed } else { RunStart::First };
+        Ok(Self::of_driver(shared, task, driver, hooks, start.servers.own, beginning))
+    }
+
+    fn of_driver(
+        shared: &Arc<Shared>,
+        task: &Arc<Task>,
+        driver: Driver,
+        hooks: Vec<Registration>,
+        servers: Vec<Connection>,
+        beginning: RunStart,
+    ) -> Self {
+        Self {
             shared: Arc::clone(shared),
             task: Arc::clone(task),
+            agent: Arc::clone(&driver.dispatch.agent),
             driver,
-            agent,
             hooks,
-            servers: start.servers.own,
+            servers,
             items: Vec::new(),
             problems: Vec::new(),
             run: Run::new(),
             is_inside: false,
             worktree_end: None,
             goes_back_to: None,
-            beginning: if has_begun { RunStart::Resumed } else { RunStart::First },
+            beginning,
             has_begun: false,
             has_ended: false,
-        })
+        }
     }
 
     /// Shows observers that it begins, and what it has to do without.
@@ -734,12 +760,15 @@ fn write_meta(shared: &Shared, task: &Task, end: Option<&End>) {
         "toolUseId": spec.call,
         "spawnDepth": spec.depth,
         "requestShape": if spec.in_background { "background" } else { "foreground" },
-        "model": spec.model,
-        "permissionMode": spec.mode,
-        "color": spec.color,
         "isFork": spec.is_fork(),
     });
     if let Some(fields) = meta.as_object_mut() {
+        // A fork has those of its parent.
+        if !spec.is_fork() {
+            fields.insert("model".to_owned(), json!(spec.model));
+            fields.insert("permissionMode".to_owned(), json!(spec.mode));
+            fields.insert("color".to_owned(), json!(spec.color));
+        }
         let name = spec.name.as_ref().map(|name| json!(name));
         let parent = spec.parent.as_ref().map(|parent| json!(parent));
         let finished = end.filter(|end| end.outcome == Outcome::Completed).map(|_| json!(true));

@@ -4,11 +4,12 @@ use thiserror::Error;
 
 use super::Session;
 use super::main_agent::MainAgent;
-use super::memory::{MainMemory, WRITE};
+use super::memory::MainMemory;
 use super::open::{OpenError, find_main};
 use crate::agent::ToolScope;
 use crate::definition::prompt::{Section, agent_sections, main_sections};
 use crate::definition::resolve::{LaunchError, Place, Starter, Wishes};
+use crate::delegate::build::WRITE_TOOL;
 use crate::tools::agent_tool::{Explanation, explain};
 use crate::toolset::servers::ServerPatience;
 
@@ -71,7 +72,7 @@ impl Session {
         Ok(explain(shared, agent, effective, |effective, memory| {
             let (mut asked, is_replaced) = (asked.clone(), asked.replace.is_some());
             asked.replace.get_or_insert_with(|| effective.prompt.value.clone());
-            let writes = effective.tools.iter().any(|tool| tool == WRITE);
+            let writes = effective.tools.iter().any(|tool| tool == WRITE_TOOL);
             let own = self.memory.as_ref().filter(|_| writes && !is_replaced);
             let own = own.map(MainMemory::section);
             main_sections(&asked, &builder.environment, mode, memory.or(own.as_deref()))

@@ -76,7 +76,6 @@ impl MainAgent {
         cwd: &Path,
     ) -> Result<(), OpenError> {
         let name = &agent.definition.name.value;
-        let refused = |reason| OpenError::Agent { name: name.clone(), reason };
         if let Some(required) = &agent.definition.required_mcp_servers {
             let unmet = |source| OpenError::RequiredServers { name: name.clone(), source };
             shared.servers.require(required, REQUIRED_PATIENCE).await.map_err(unmet)?;
@@ -93,10 +92,10 @@ impl MainAgent {
             shared.inform(None, "warning", format!("agent {name}: {problem}"));
         }
         Self::add_servers(&effective, shared, definition)
-            .map_err(|error| refused(error.to_string()))?;
+            .map_err(|source| OpenError::AgentServers { name: name.clone(), source })?;
         if !flags.has_mode {
             let changed = shared.permissions.set_mode(effective.permission_mode.value);
-            changed.map_err(|reason| refused(reason.to_string()))?;
+            changed.map_err(|source| OpenError::AgentMode { name: name.clone(), source })?;
         }
         shared.permissions.confine(Role {
             only: effective.only.clone(),

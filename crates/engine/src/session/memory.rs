@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use centurion_config::agent_memory::{AgentMemory, MemoryText, NoteError};
 use centurion_config::settings::{MemorySettings, MemoryTask};
-use centurion_model::SystemPrompt;
 use centurion_protocol::Role;
 use centurion_protocol::sdk::MemoryPaths;
 use thiserror::Error;
@@ -25,11 +24,7 @@ use crate::agent::fork_point::ForkPoint;
 use crate::agent::shared::Shared;
 use crate::definition::prompt::Section;
 use crate::money::budget::Limit;
-use crate::turn::driver::Driver;
 use crate::turn::internal_fork::{InternalFork, InternalForkError};
-
-/// The tool that notes are written with.
-pub(super) const WRITE: &str = "Write";
 
 /// How long a session that ends waits for what is made of it.
 const GRACE: Duration = Duration::from_mins(2);
@@ -74,22 +69,12 @@ impl MainMemory {
         let mut role = shared.permissions.role();
         role.memory = Some(notes.directory().to_owned());
         shared.permissions.confine(role);
-        let notes = Arc::new(notes);
-        shared.set_main_notes(Arc::clone(&notes));
-        Some(Self { notes, work })
+        Some(Self { notes: Arc::new(notes), work })
     }
 
-    /// What the agent is told of its memory in its system prompt.
+    /// The section of the system prompt about the memory.
     pub(super) fn section(&self) -> String {
         Section::memory(&self.notes.render(&MemoryText::default())).text
-    }
-
-    /// Tells the agent of its memory in its system prompt, if it can write to it.
-    pub(super) fn introduce(&self, driver: &mut Driver) {
-        if driver.dispatch.toolbox.names().any(|name| name == WRITE) {
-            let sections = driver.system.sections().map(str::to_owned).chain([self.section()]);
-            driver.system = SystemPrompt::new(sections.collect());
-        }
     }
 
     /// Makes the directory when the first run begins. The first time, what another program of the user keeps is copied

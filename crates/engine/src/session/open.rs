@@ -8,7 +8,7 @@ use centurion_config::agents::{ActiveAgent, AgentCatalog};
 use centurion_config::paths::repo_root;
 use centurion_config::repository::GitDirs;
 use centurion_hooks::Scope;
-use centurion_journal::transcript::{self, Loaded, NotOneTurn};
+use centurion_journal::transcript::{self, Loaded, NotOneTurn, UsedSkill};
 use centurion_journal::{Journal, JournalError, Stamp, TranscriptFile};
 use centurion_protocol::sdk::Init;
 use centurion_protocol::{RecordId, SessionId};
@@ -23,16 +23,17 @@ use super::main_agent::{self, MainAgent};
 use super::memory::MainMemory;
 use super::results::Results;
 use super::{Options, ResumePoint, Session, Start, Storage};
-use crate::agent::builder::{AgentBuilder, DefinitionSources, SessionFiles};
+use crate::agent::builder::{AgentBuilder, DefinitionSources, ServersError, SessionFiles};
 use crate::agent::delegation::Delegation;
 use crate::agent::isolation::Isolator;
-use crate::agent::isolation::entered::{self, EnteredPlace, Wanted};
+use crate::agent::isolation::entered::{self, EnterError, EnteredPlace, Wanted};
 use crate::agent::meant;
 use crate::agent::peers::Peers;
 use crate::agent::session_tasks::SessionTasks;
 use crate::agent::shared::{Shared, SharedParts};
+use crate::agent::skills::AgentSkills;
 use crate::agent::team::Team;
-use crate::agent::{Agent, AgentParts, kept_todos};
+use crate::agent::{Agent, AgentParts, AgentRequests, kept_todos};
 use crate::definition::environment::{Environment, GitState};
 use crate::definition::identity::Identity;
 use crate::definition::prompt::{main_sections, system_prompt};
@@ -42,12 +43,12 @@ use crate::delegate::build::DriverParts;
 use crate::delegate::recall;
 use crate::message::titles::listed;
 use crate::money::budget::{Budget, Limit};
-use crate::policy::permissions::Permissions;
+use crate::policy::permissions::{BypassRefused, Permissions};
 use crate::schedule::{self, Kept};
 use crate::tools::ENGINE_TOOLS;
 use crate::toolset::servers::{Deferral, RequireError, Servers};
 use crate::toolset::toolbox::ToolboxError;
-use crate::turn::driver::{Driver, WindowState};
+use crate::turn::driver::{Driver, EarlierState};
 use crate::turn::hooks::SessionHooks;
 
 /// The version of the headless protocol that our events follow; hosts look at it.
@@ -71,13 +72,17 @@ pub enum OpenError {
     NoSuchAgent { name: String, available: String },
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    #[error("the agent `{name}` cannot run: {reason}")]
-    Agent { name: String, reason: String },
+    #[error("the agent `{0}` cannot run: a deny rule forbids agents of this type")]
+    DeniedAgent(String),
+    #[error("the agent `{name}` cannot run: {source}")]
+    AgentServers { name: String, source: ServersError },
+    #[error("the agent `{name}` cannot run: {source}")]
+    AgentMode { name: String, source: BypassRefused },
     #[error("the agent `{name}` cannot run: {source}")]
     RequiredServers { name: String, source: RequireError },
-    /// What asks for it, and why it cannot be had.
-    #[error("{name}: {reason}")]
-    Worktree { name: String, reason: String },
+    /// `asked_by` is the flag or the definition that asks for the worktree.
+    #[error("{asked_by}: {source}")]
+    Worktree { asked_by: String, source: Box<EnterError> },
 }
 
 impl Session {
@@ -85,8 +90,9 @@ impl Session {
     pub async fn open(mut options: Options) -> Result<Self, OpenError> {
         let environment = observe(&options).await;
         let stamp = stamp(&mut options, &environment);
-        let (journal, loaded, Noted { schedules, worktree }) =
+        let (journal, mut loaded, Noted { schedules, worktree }) =
             open_journal(&options, stamp.clone())?;
+        let earlier = EarlierState::take(&mut loaded);
         if let Some(model) = loaded.model.as_ref().filter(|_| options.restores_model) {
             options.settings.model.clone_from(model);
         }
@@ -113,34 +119,28 @@ impl Session {
             read_state: seen(&loaded.seen_files),
             todos: kept_todos(loaded.todos),
             notes: memory.as_ref().map(|memory| Arc::clone(&memory.notes)),
+            told_skills: loaded.told_skills,
         };
         let parts = agent_parts(&shared, &main, identity, &options.base.cwd, known);
         let agent = main_agent(&shared, parts);
         extensions.elicitations.attach(Arc::clone(&shared.broker), Arc::clone(&agent));
         let environment = enter_worktree(&shared, &agent, worktree, begins_in).await?;
         let system = main_sections(&main.prompt, &environment, mode, main.memory.as_deref());
+        let notes = memory.as_ref().filter(|_| asked_for.1.replace.is_none());
         let parts = DriverParts {
             view: main.view,
             system: system_prompt(system),
             settings: main.settings,
             journal,
             conversation: loaded.conversation,
+            earlier,
             structured: options.structured,
             fixed_tools: None,
             instructions: main.instructions,
+            notes_section: notes.map(MainMemory::section),
+            context: main.context,
         };
-        let mut driver = builder.driver(&shared, agent, parts)?;
-        if let Some(memory) = memory.as_ref().filter(|_| asked_for.1.replace.is_none()) {
-            memory.introduce(&mut driver);
-        }
-        driver.dispatch.agent.take_up_skill_texts(&loaded.told_skills);
-        let window =
-            WindowState { dropped_tokens: loaded.dropped_tokens, is_refused: loaded.is_refused };
-        driver.go_on_from(loaded.counted, loaded.standing, window);
-        driver.deferred = loaded.deferred;
-        if driver.conversation.is_empty() {
-            driver.preamble.context.extend(main.context);
-        }
+        let driver = builder.driver(&shared, agent, parts)?;
         restore_work(&shared, &driver.journal, schedules, is_resumed).await?;
         let mut init = init(&shared, &driver, &options.base.additional_directories);
         init.plugins = shared.plugins();
@@ -168,6 +168,7 @@ struct FromEarlier {
     read_state: ReadState,
     todos: Vec<Todo>,
     notes: Option<Arc<AgentMemory>>,
+    told_skills: Vec<UsedSkill>,
 }
 
 /// What the main agent is built from.
@@ -178,6 +179,8 @@ fn agent_parts(
     cwd: &Path,
     known: FromEarlier,
 ) -> AgentParts {
+    let builder = &shared.delegation.builder;
+    let program_tools = builder.program_tools(shared, &shared.permissions, &main.view);
     AgentParts {
         identity,
         permissions: Arc::clone(&shared.permissions),
@@ -187,19 +190,21 @@ fn agent_parts(
         task: None,
         startable: main.view.startable().map(str::to_owned),
         brought_hooks: main.hooks.clone(),
-        hooks: shared.delegation.builder.agent_hooks(main.settings.effort),
+        hooks: builder.agent_hooks(main.settings.effort),
         cwd: cwd.to_owned(),
         isolation: None,
         read_state: known.read_state,
         todos: known.todos,
         notes: known.notes,
+        requests: AgentRequests::new(&main.settings, None),
+        skills: AgentSkills::new(program_tools, &known.told_skills, Vec::new()),
     }
 }
 
 /// Builds the main agent, which agents of the session find when they work for it.
 fn main_agent(shared: &Arc<Shared>, parts: AgentParts) -> Arc<Agent> {
     let agent = shared.delegation.builder.agent(shared, parts);
-    shared.set_main_agent(&agent);
+    shared.enter_main_agent(&agent);
     agent
 }
 
@@ -237,9 +242,12 @@ fn build_shared(
         options.permission.rule_store.take(),
     );
     let connections = std::mem::take(&mut options.extensions.servers);
-    let servers = Servers::new(connections, Deferral::chosen(&options.base.env));
-    servers.withhold(std::mem::take(&mut options.extensions.withheld_servers));
-    servers.ask_for_tools(std::mem::take(&mut options.extensions.asked_tools));
+    let servers = Servers::of_session(
+        connections,
+        Deferral::chosen(&options.base.env),
+        std::mem::take(&mut options.extensions.withheld_servers),
+        std::mem::take(&mut options.extensions.asked_tools),
+    );
     let mut rules = std::mem::take(&mut options.agents.rules);
     // A coordinator directs agents that know nothing of its conversation, whatever the switch says.
     rules.forks &= rules.mode != SessionMode::Coordinator;
@@ -375,8 +383,8 @@ fn session_hooks(options: &mut Options, env_file: PathBuf) -> SessionHooks {
     }
 }
 
-/// Takes up what a resumed session left: its agents, and what was set up for later. A copy of a session is
-/// not the one that this was made for.
+/// Restores what a resumed session left: its agents, and its schedules. A copy of a session is not the one that these
+/// were made for.
 async fn restore_work(
     shared: &Arc<Shared>,
     journal: &Journal,
@@ -385,8 +393,9 @@ async fn restore_work(
 ) -> Result<(), JournalError> {
     if is_resumed {
         let restored = Arc::clone(shared);
+        let restoring = move || recall::restore(&restored);
         // Its fault is not the session's: what is not restored now is found when it is asked for.
-        if let Err(fault) = tokio::task::spawn_blocking(move || recall::restore(&restored)).await {
+        if let Err(fault) = tokio::task::spawn_blocking(restoring).await {
             tracing::error!(%fault, "the agents of earlier processes could not be restored");
         }
         if let Some(tasks) = &shared.delegation.task_list {
@@ -415,8 +424,7 @@ fn asked_agent(
             let mut names = meant::names(&catalog, &agent.definition.name);
             names.push(name.clone());
             if shared.permissions.denies_agent(&names) {
-                let reason = "a deny rule forbids agents of this type".to_owned();
-                return Err(OpenError::Agent { name: name.clone(), reason });
+                return Err(OpenError::DeniedAgent(name.clone()));
             }
             Ok(Some(agent.clone()))
         }
@@ -485,7 +493,7 @@ fn init(shared: &Shared, driver: &Driver, additional_directories: &[PathBuf]) ->
     }
 }
 
-/// What a transcript says beside the conversation.
+/// The notes of a transcript beside the conversation.
 #[derive(Default)]
 struct Noted {
     schedules: Vec<Kept>,
@@ -533,14 +541,14 @@ async fn enter_worktree(
     match (asked.or(by_definition), noted) {
         (Some(name), noted) if noted.as_ref().is_none_or(|place| !place.is_named(&name)) => {
             let (wanted, cancel) = (Wanted::Name(&name), CancellationToken::new());
-            if let Err(error) = Box::pin(builder.isolator.go_to(agent, wanted, &cancel)).await {
-                let reason = error.to_string();
-                let name = if is_asked { format!("--worktree {name}") } else { APART.to_owned() };
-                return Err(OpenError::Worktree { name, reason });
-            }
+            let entering = Box::pin(builder.isolator.enter_worktree(agent, wanted, &cancel));
+            entering.await.map_err(|source| OpenError::Worktree {
+                asked_by: if is_asked { format!("--worktree {name}") } else { APART.to_owned() },
+                source: Box::new(source),
+            })?;
         }
         (_, Some(place)) => {
-            if let Err(error) = Box::pin(builder.isolator.go_back_to(agent, &place)).await {
+            if let Err(error) = Box::pin(builder.isolator.reenter_worktree(agent, &place)).await {
                 let path = place.path.display();
                 let text = format!("this session worked in {path}, and no longer does: {error}");
                 agent.inform("warning", text);

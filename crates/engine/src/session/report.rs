@@ -129,6 +129,9 @@ fn words(run: &Run) -> (&'static str, &'static str) {
         Outcome::ContextOverflow if run.compactions.are_given_up() => {
             ("error_during_execution", "rapid_refill_breaker")
         }
+        Outcome::ContextOverflow if run.compactions.are_blocked() => {
+            ("error_during_execution", "blocking_limit")
+        }
         Outcome::ContextOverflow => ("error_during_execution", "prompt_too_long"),
         Outcome::ApiError => ("error_during_execution", "api_error"),
         Outcome::GoalMissed => ("error_during_execution", "goal_missed"),

@@ -79,11 +79,13 @@ impl Tool for EnterWorktree {
             (Some(_), Some(_)) => Err(EnterError::Both),
             (_, Some(path)) => {
                 let path = context.workspace.absolute(path);
-                Box::pin(isolator.go_to(&self.0, Wanted::Path(&path), &context.cancel)).await
+                Box::pin(isolator.enter_worktree(&self.0, Wanted::Path(&path), &context.cancel))
+                    .await
             }
             (_, None) => {
                 let name = self.name(&input)?;
-                Box::pin(isolator.go_to(&self.0, Wanted::Name(&name), &context.cancel)).await
+                Box::pin(isolator.enter_worktree(&self.0, Wanted::Name(&name), &context.cancel))
+                    .await
             }
         };
         let place =

@@ -208,7 +208,7 @@ fn address(shared: &Arc<Shared>, caller: &Agent, to: &str) -> Result<Option<Reci
         let reason = format!("give the bare name of the member: {name:?}");
         return Err(ToolError::Input(reason));
     }
-    if let Some(fault) = name::path_fault(to) {
+    if let Err(fault) = name::check_path(to) {
         return Err(ToolError::Input(format!("no agent can have the name in `to`: {fault}")));
     }
     let recipient = Recipient::find(shared, to);

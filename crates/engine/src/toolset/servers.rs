@@ -103,14 +103,21 @@ impl Servers {
         Arc::new(Self { parent: None, state, deferral })
     }
 
+    /// The servers of a session, with those that are declared and not started, for hosts to see, and the tools that the
+    /// command line names.
+    pub(crate) fn of_session(
+        connections: Vec<Connection>,
+        deferral: Deferral,
+        withheld: Vec<WithheldServer>,
+        asked_tools: Vec<String>,
+    ) -> Arc<Self> {
+        let held = Held { connections, withheld, asked_tools, ..Held::default() };
+        Arc::new(Self { parent: None, state: Mutex::new(held), deferral })
+    }
+
     /// No servers at all.
     pub(crate) fn none() -> Arc<Self> {
         Self::new(Vec::new(), Deferral::Never)
-    }
-
-    /// Notes the servers that are not started, for hosts to see.
-    pub(crate) fn withhold(&self, servers: Vec<WithheldServer>) {
-        self.held().withheld = servers;
     }
 
     /// The servers that are not started. One that got a connection since then is none of them.

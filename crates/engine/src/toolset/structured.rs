@@ -27,7 +27,7 @@ pub enum SchemaError {
     #[error("the schema must be a JSON object with \"type\": \"object\"")]
     NotAnObject,
     #[error("the schema is not valid: {0}")]
-    Invalid(String),
+    Invalid(#[source] Box<jsonschema::ValidationError<'static>>),
 }
 
 /// The required shape, and the output once it is there.
@@ -48,7 +48,7 @@ impl StructuredOutput {
             return Err(SchemaError::NotAnObject);
         }
         let validator = jsonschema::validator_for(&value)
-            .map_err(|error| SchemaError::Invalid(error.to_string()))?;
+            .map_err(|error| SchemaError::Invalid(Box::new(error.to_owned())))?;
         let schema = serde_json::value::to_raw_value(&value)?;
         Ok(Self(Arc::new(Inner { schema, validator, output: Mutex::new(None) })))
     }

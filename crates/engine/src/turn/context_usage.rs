@@ -22,8 +22,8 @@ pub struct ContextUsage {
     pub parts: Vec<ContextPart>,
     /// The tools that were offered, each with about how many tokens it takes.
     pub tools: Vec<(String, u64)>,
-    /// Whether a conversation that grows near the window is made shorter without being asked.
-    pub compacts_itself: bool,
+    /// The tokens from which on the conversation is compacted automatically; `None` where that is switched off.
+    pub compacted_from: Option<u64>,
 }
 
 /// How large the parts of a request are that stay the same, in bytes.
@@ -62,12 +62,13 @@ pub(crate) fn context_usage(shared: &Shared) -> ContextUsage {
     let model = point.as_ref().map_or(shared.model.name(), |point| point.settings.model.as_str());
     let rules = shared.delegation.builder.context;
     let (parts, tools) = point.as_deref().map(sent).unwrap_or_default();
+    let info = shared.model.info(model);
     ContextUsage {
         model: model.to_owned(),
-        window: shared.model.info(model).context_window,
+        window: rules.window(&info),
         parts,
         tools,
-        compacts_itself: rules.automatic && rules.allowed,
+        compacted_from: rules.threshold(&info),
     }
 }
 

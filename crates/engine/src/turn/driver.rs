@@ -54,7 +54,7 @@ use crate::toolset::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
 use crate::turn::commands::command_of;
 use crate::turn::dispatch::{Aside, Dispatch};
 use crate::turn::skill::is_for_program;
-use centurion_journal::transcript::{KeptRecord, SESSION_CONTEXT, Standing, interrupted};
+use centurion_journal::transcript::{KeptRecord, Loaded, SESSION_CONTEXT, Standing, interrupted};
 use centurion_journal::{Journal, JournalError};
 
 /// What the model reads after a person stopped it.
@@ -98,6 +98,30 @@ pub(crate) struct Driver {
     /// The version of the servers whose tools are in the toolbox.
     pub(crate) served: u64,
     pub(crate) stop_rules: StopRules,
+}
+
+/// The state of a conversation at the end of an earlier process, as its transcript has it.
+#[derive(Debug, Default)]
+pub(crate) struct EarlierState {
+    /// What the provider counted for the last request, and our own guess for the same history.
+    pub(crate) counted: Option<(u64, usize)>,
+    pub(crate) standing: Standing,
+    pub(crate) window: WindowState,
+    /// The call that a hook put off.
+    pub(crate) deferred: Option<ToolUse>,
+}
+
+impl EarlierState {
+    /// Takes the state out of what was loaded.
+    pub(crate) fn take(loaded: &mut Loaded) -> Self {
+        let (dropped_tokens, is_refused) = (loaded.dropped_tokens, loaded.is_refused);
+        Self {
+            counted: loaded.counted,
+            standing: std::mem::take(&mut loaded.standing),
+            window: WindowState { dropped_tokens, is_refused },
+            deferred: loaded.deferred.take(),
+        }
+    }
 }
 
 /// How a conversation stands with its window and its provider.
@@ -233,7 +257,7 @@ enum Step {
 }
 
 impl Driver {
-    /// An agent with nothing behind it; what else it has is set afterwards.
+    /// A driver with defaults for all that only some agents have.
     pub(crate) fn new(
         shared: Arc<Shared>,
         journal: impl Into<Arc<Journal>>,
@@ -264,18 +288,6 @@ impl Driver {
             announced: Announced::default(),
             served: 0,
         }
-    }
-
-    /// Goes on with a conversation of which a transcript tells this.
-    pub(crate) fn go_on_from(
-        &mut self,
-        counted: Option<(u64, usize)>,
-        standing: Standing,
-        window: WindowState,
-    ) {
-        self.counted = counted;
-        self.standing = standing;
-        self.window = window;
     }
 
     /// Runs from the given input to an outcome. History is valid whenever this returns.
@@ -351,6 +363,23 @@ impl Driver {
         self.run_calls(run, None, &[], vec![call], cancel).await
     }
 
+    /// The outcome of a run that takes no other turn.
+    fn find_end(
+        &mut self,
+        run: &Run,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Outcome>, JournalError> {
+        if cancel.is_cancelled() {
+            self.say(INTERRUPTED)?;
+            return Ok(Some(Outcome::Cancelled));
+        }
+        if self.task().is_some_and(|task| task.is_leaving()) {
+            return Ok(Some(Outcome::Completed));
+        }
+        let has_reached_limit = self.settings.max_turns.is_some_and(|most| run.turns >= most);
+        Ok(has_reached_limit.then_some(Outcome::MaxTurns))
+    }
+
     /// Takes turns until there is an outcome.
     async fn answer(
         &mut self,
@@ -359,15 +388,8 @@ impl Driver {
     ) -> Result<Outcome, JournalError> {
         let mut reminders = 0;
         Ok(loop {
-            if cancel.is_cancelled() {
-                self.say(INTERRUPTED)?;
-                break Outcome::Cancelled;
-            }
-            if self.task().is_some_and(|task| task.is_leaving()) {
-                break Outcome::Completed;
-            }
-            if self.settings.max_turns.is_some_and(|most| run.turns >= most) {
-                break Outcome::MaxTurns;
+            if let Some(outcome) = self.find_end(run, cancel)? {
+                break outcome;
             }
             self.refresh(cancel).await;
             self.follow_skills();
@@ -549,6 +571,9 @@ impl Driver {
     /// Remembers what an agent is to do: it stays in the conversation word for word.
     fn keep_standing(&mut self, record: RecordId, item: &Item) {
         let kept = || KeptRecord { record, blocks: item.content.clone() };
+        if matches!(item.origin, Origin::Person) {
+            self.standing.turns.push(record);
+        }
         match item.origin {
             Origin::Delegation | Origin::Initial => self.standing.task.push(kept()),
             // News is told once; only where nothing else was said is it what the agent works on.

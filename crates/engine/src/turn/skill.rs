@@ -12,6 +12,7 @@ use centurion_config::skills::{
     SkillCatalog, SkillCommand, SkillDefinition, SkillEntry, SkillLookupError, SkillReadError,
     SkillText, expand,
 };
+use centurion_config::trust::Unaccepted;
 use centurion_protocol::{ToolUse, ToolUseId};
 use serde_json::json;
 use serde_json::value::to_raw_value;
@@ -53,7 +54,7 @@ pub(crate) enum SkillError {
     #[error("the skill `{0}` is for models and not to be typed (it says `user-invocable: false`)")]
     ForModels(String),
     #[error("the skill `{name}` was not carried out: the commands in its text are off: {reason}")]
-    Withheld { name: String, reason: String },
+    Withheld { name: String, reason: Unaccepted },
     #[error(
         "the skill `{0}` was not carried out: its commands are for PowerShell, which does not run here"
     )]
@@ -214,7 +215,7 @@ async fn run_commands(
             continue;
         }
         if let Some(reason) = &skill.withheld {
-            let (name, reason) = (skill.name.clone(), reason.to_string());
+            let (name, reason) = (skill.name.clone(), reason.clone());
             return Err(SkillError::Withheld { name, reason });
         }
         if skill.shell.as_ref().is_some_and(|shell| shell.value == Shell::PowerShell) {

@@ -151,6 +151,9 @@ async fn the_transcript_of_a_fork_refers_to_its_parents_and_copies_nothing() {
     assert!(main.contains(&format!("\"uuid\":\"{record}\"")));
     assert!(context["bytes"].as_u64().unwrap() > 100_000 && context["digest"].is_string());
     let meta = std::fs::read_to_string(file.path().with_extension("meta.json")).unwrap();
+    let start = text.lines().next().unwrap().len() + 1;
+    let both = start + meta.len() - "\"finished\":true,".len();
+    assert!(both <= 1024, "{start} bytes of record, {both} of both files when it begins");
     let meta: Value = serde_json::from_str(&meta).unwrap();
     assert_eq!((&meta["agentType"], &meta["isFork"]), (&json!("fork"), &json!(true)));
 }

@@ -127,8 +127,9 @@ async fn a_session_does_not_run_as_an_agent_that_a_rule_denies() {
         let watcher = std::sync::Arc::new(Watcher::default());
         let start = Start::New(SeededWorld::new(1).session_id());
         let opened = Session::open(bench.options(start, None, &watcher)).await;
-        let Err(OpenError::Agent { reason, .. }) = opened else { panic!("{name}: it opened") };
-        assert!(reason.contains("deny rule"), "{reason}");
+        let Err(error) = opened else { panic!("{name}: it opened") };
+        assert!(matches!(&error, OpenError::DeniedAgent(denied) if denied == name), "{error}");
+        assert!(error.to_string().contains("deny rule"), "{error}");
     }
 }
 

@@ -420,10 +420,76 @@ async fn the_transcript_only_grows_and_a_boundary_names_what_stays() {
     assert!(boundary["logicalParentUuid"].is_string());
     let summary = lines.iter().find(|line| line["isCompactSummary"] == true).unwrap();
     assert_eq!(summary["parentUuid"], boundary["uuid"]);
+    assert_eq!(summary["summarizedTurnPromptUuids"], json!([]), "the running prompt stays");
     let kept = boundary["compactMetadata"]["preservedMessages"]["uuids"].as_array().unwrap();
     for id in kept {
         assert_eq!(lines.iter().filter(|line| line["uuid"] == *id).count(), 1, "not written again");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_names_the_prompts_that_it_stands_for_also_in_a_later_process() {
+    let steps = [read(), read(), json!("Done.")];
+    let mut bench = telling(200_000, &[good()], &steps);
+    let mut told = bench.run("first").await;
+    for (n, prompt) in ["second", "/compact", "third", "/compact"].into_iter().enumerate() {
+        // Records of different processes have different ids.
+        let seed = 100 + n as u64;
+        bench = Bench { dir: bench.dir, seed, ..telling(200_000, &[good()], &steps) };
+        told = bench.resume(&told, prompt).await;
+        assert_eq!(told.outcome, Some(Outcome::Completed), "{prompt}: {}", told.result());
+    }
+    let lines = told.lines();
+    let of = |prompt: &str| {
+        let said = |line: &&Value| line["type"] == "user" && line["message"]["content"] == prompt;
+        lines.iter().find(said).unwrap()["uuid"].clone()
+    };
+    let named = lines.iter().filter(|line| line["isCompactSummary"] == true);
+    let named: Vec<&Value> = named.map(|line| &line["summarizedTurnPromptUuids"]).collect();
+    // The last prompt stays word for word.
+    assert_eq!(named, [&json!([of("first")]), &json!([of("second")])]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_fails_to_summarise_ends_no_run_whose_conversation_fits() {
+    // D-53
+    for status in [401, 500] {
+        let bench =
+            Bench { retries: 0, ..telling(60_000, &[failing(status, "api_error")], &much()) };
+        let told = bench.run("go").await;
+        assert_eq!(told.outcome, Some(Outcome::Completed), "{status}: {}", told.result());
+        assert!(boundaries(&told) == 0 && !failures(&told).is_empty(), "{status}");
+        assert!(failures(&told).iter().all(|it| it.contains("it fails")), "{:?}", failures(&told));
+
+        // Where the provider finds it too long there is no other way on.
+        let mut steps = reads(3);
+        steps.push(too_long());
+        let bench =
+            Bench { retries: 0, ..telling(60_000, &[failing(status, "api_error")], &steps) };
+        let told = bench.run("go").await;
+        assert_eq!(told.outcome, Some(Outcome::ApiError), "{status}: {}", told.result());
+        assert_eq!((boundaries(&told), failures(&told).len()), (0, 1), "nothing is lost");
+        let later = Bench { dir: bench.dir, ..telling(60_000, &[good()], &[json!("Later.")]) };
+        let next = later.resume(&told, "next").await;
+        assert_eq!(next.outcome, Some(Outcome::Completed), "{status}: {}", next.result());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_would_not_fit_is_not_sent_where_compaction_is_off() {
+    let mut bench = telling(40_000, &[good()], &much());
+    let rules = ContextRules { window: Some(40_000), allowed: false, ..ContextRules::default() };
+    bench.also(move |options| options.context = rules);
+    let told = bench.run("go").await;
+    assert_eq!(told.outcome, Some(Outcome::ContextOverflow));
+    assert_eq!(told.result()["terminal_reason"], "blocking_limit");
+    let mut steps = reads(2);
+    steps.push(too_long());
+    let mut bench = telling(40_000, &[good()], &steps);
+    bench.also(move |options| options.context = rules);
+    let told = bench.run("go").await;
+    assert_eq!(told.outcome, Some(Outcome::ContextOverflow));
+    assert_eq!(told.result()["terminal_reason"], "prompt_too_long", "the provider refused it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -1189,14 +1255,20 @@ proptest! {
             // Whatever a provider would refuse fails in the bench.
             let told = bench.run("PROMPT-WORDS").await;
             let outcome = told.outcome.unwrap();
-            // Where the provider fails and nothing else can be done, that is how the run ends.
-            let fails = summaries.iter().any(|it| it.to_string().contains("it fails"));
-            let is_honest = match outcome {
-                Outcome::Completed | Outcome::ContextOverflow => true,
-                Outcome::ApiError => fails,
-                _ => false,
-            };
+            // A provider that fails to summarise ends the run only where the conversation does not fit, and always there.
+            let failed: Vec<Value> =
+                told.lines().into_iter().filter(|line| line["subtype"] == "compact_failed").collect();
+            let is_outage = |line: &Value| line["data"]["reason"].as_str().unwrap().contains("it fails");
+            let ends_run = |line: &&Value| is_outage(line) && line["data"]["overflow"] == true;
+            assert_eq!(outcome == Outcome::ApiError, failed.iter().any(|line| ends_run(&line)), "{failed:?}");
+            assert!(failed.iter().rev().skip(1).all(|line| !ends_run(&line)), "a run ends once: {failed:?}");
+            let is_honest =
+                matches!(outcome, Outcome::Completed | Outcome::ContextOverflow | Outcome::ApiError);
             assert!(is_honest, "{outcome:?}: {}", told.result());
+            if outcome == Outcome::ApiError {
+                assert!(is_compaction(told.asked.last().unwrap()), "nothing is asked behind it");
+                assert!(told.result()["errors"].to_string().contains("it fails"), "{}", told.result());
+            }
             let said = told.result()["result"] == "The end.";
             assert_eq!(outcome == Outcome::Completed, said, "{}", told.result());
             assert!(told.asked.len() < 6 * count + 30, "{} requests for {count} steps", told.asked.len());

@@ -76,10 +76,15 @@ pub(super) fn context_usage(handle: &Handle) -> Value {
     let used: u64 = usage.parts.iter().map(|part| part.tokens).sum();
     let percentage = used as f64 * 100.0 / usage.window.max(1) as f64;
     let category = |part: &ContextPart, color: &str, kind: &str| json!({"id": part.id, "name": part.name, "tokens": part.tokens, "color": color, "kind": kind});
-    let free =
-        ContextPart { id: "free_space", name: "Free", tokens: usage.window.saturating_sub(used) };
+    let part = |id, name, tokens| ContextPart { id, name, tokens };
+    let buffer = usage.compacted_from.map_or(0, |most| usage.window.saturating_sub(most));
+    let free = part("free_space", "Free", usage.window.saturating_sub(used + buffer));
+    let buffer = usage.compacted_from.map(|_| {
+        category(&part("autocompact_buffer", "Autocompact buffer", buffer), "gray", "buffer")
+    });
     let parts = usage.parts.iter().map(|part| category(part, "cyan", "used"));
-    let categories: Vec<Value> = parts.chain([category(&free, "gray", "free")]).collect();
+    let categories: Vec<Value> =
+        parts.chain([category(&free, "gray", "free")]).chain(buffer).collect();
     let (served, own): (Vec<_>, Vec<_>) =
         usage.tools.iter().partition(|(name, _)| name.starts_with("mcp__"));
     let of_server = |(name, tokens): &&(String, u64)| {
@@ -100,7 +105,8 @@ pub(super) fn context_usage(handle: &Handle) -> Value {
         "mcpTools": served.iter().map(of_server).collect::<Vec<_>>(),
         "systemTools": own.iter().map(own_tool).collect::<Vec<_>>(),
         "agents": [],
-        "isAutoCompactEnabled": usage.compacts_itself,
+        "isAutoCompactEnabled": usage.compacted_from.is_some(),
+        "autoCompactThreshold": usage.compacted_from,
         "apiUsage": null,
     })
 }

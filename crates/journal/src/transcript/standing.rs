@@ -30,6 +30,8 @@ pub struct Standing {
     pub task: Vec<KeptRecord>,
     /// The prompt that it works on now.
     pub prompt: Vec<KeptRecord>,
+    /// The records of all prompts of people that the conversation holds, oldest first.
+    pub turns: Vec<RecordId>,
 }
 
 impl Standing {
@@ -57,6 +59,7 @@ pub(super) struct StandingView<'a> {
     context: Vec<(RecordId, &'a RawValue)>,
     task: Vec<(RecordId, &'a RawValue)>,
     prompt: Option<(RecordId, &'a RawValue)>,
+    turns: Vec<RecordId>,
 }
 
 impl<'a> StandingView<'a> {
@@ -82,6 +85,7 @@ impl<'a> StandingView<'a> {
                     && !holds_result(message.content)
                 {
                     self.prompt = Some((record, message.content));
+                    self.turns.push(record);
                 }
             }
             LineKind::Assistant | LineKind::Other => {}
@@ -101,6 +105,7 @@ impl<'a> StandingView<'a> {
             context: context.collect(),
             task: self.task.iter().filter_map(said).collect(),
             prompt: self.prompt.iter().filter_map(said).collect(),
+            turns: self.turns,
         }
     }
 }

@@ -194,8 +194,8 @@ impl<T: Transport<RoleClient>> Probe<T> {
         RxJsonRpcMessage::<RoleClient>::response(ServerResult::InitializeResult(result), greeting)
     }
 
-    /// Handles a deadline; returns the message for the client, if there is one.
-    fn go_on(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+    /// Advances after a deadline has passed. Returns the message that the client reads now, if there is one.
+    fn advance_stage(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let now = Instant::now();
         match self.take_stage() {
             Stage::Asked(question, _) => {
@@ -362,7 +362,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Probe<T> {
                     self.sending = None;
                     None
                 }
-                () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => self.go_on(),
+                () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => self.advance_stage(),
             };
             if read.is_some() {
                 return read;

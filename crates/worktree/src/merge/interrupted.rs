@@ -108,7 +108,7 @@ impl Worktrees {
         if is_in(git, &into, &note.to).await? {
             mended.end = MergeEnd::Finished;
         } else if into.head == note.from {
-            (mended.end, mended.stays) = go_on_or_back(git, &into, &note).await?;
+            (mended.end, mended.stays) = finish_or_take_back(git, &into, &note).await?;
         }
         if let Some(rest) = note.rest.as_ref().filter(|_| mended.end == MergeEnd::Finished) {
             mended.notes.extend(take_over(git, record, rest).await?);
@@ -145,7 +145,7 @@ async fn between(git: &Git, into: &Checkout, note: &MergeNote) -> Result<Vec<See
 }
 
 /// Ends a merge that broke off before the branch was moved.
-async fn go_on_or_back(
+async fn finish_or_take_back(
     git: &Git,
     into: &Checkout,
     note: &MergeNote,

@@ -60,7 +60,7 @@ pub(super) struct Entered {
 
 /// Why an agent does not go to work in a worktree, or does not come back.
 #[derive(Debug, Error)]
-pub(crate) enum EnterError {
+pub enum EnterError {
     #[error("you work apart already, in {0}, and stay there to your end")]
     Isolated(PathBuf),
     #[error("you are in the worktree {0} already: leave it with ExitWorktree first")]
@@ -162,7 +162,7 @@ impl Isolator {
     }
 
     /// Has an agent work in a worktree.
-    pub(crate) async fn go_to(
+    pub(crate) async fn enter_worktree(
         &self,
         agent: &Agent,
         wanted: Wanted<'_>,
@@ -196,7 +196,7 @@ impl Isolator {
     }
 
     /// Has the agent of a resumed session work where it worked.
-    pub(crate) async fn go_back_to(
+    pub(crate) async fn reenter_worktree(
         &self,
         agent: &Agent,
         place: &EnteredPlace,
@@ -216,7 +216,7 @@ impl Isolator {
                 self.entered.lock().insert(agent.identity.id.clone(), entered);
                 return Ok(());
             }
-            _ => self.go_to(agent, Wanted::Path(&place.path), &cancel).await?,
+            _ => self.enter_worktree(agent, Wanted::Path(&place.path), &cancel).await?,
         };
         let mut all = self.entered.lock();
         if let Some(known) = all.get_mut(&agent.identity.id) {

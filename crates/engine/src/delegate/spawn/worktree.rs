@@ -28,7 +28,7 @@ impl Child {
         }
         if let Some(place) = self.goes_back_to.take() {
             let isolator = &self.shared.delegation.builder.isolator;
-            if let Err(error) = Box::pin(isolator.go_back_to(&self.agent, &place)).await {
+            if let Err(error) = Box::pin(isolator.reenter_worktree(&self.agent, &place)).await {
                 let text =
                     format!("it worked in {}, and no longer does: {error}", place.path.display());
                 self.driver.aside.context.push(text.clone());

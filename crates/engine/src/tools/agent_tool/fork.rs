@@ -15,7 +15,7 @@ use crate::agent::shared::Shared;
 use crate::definition::builtin::FORK;
 use crate::definition::resolve::{LaunchError, ToolView};
 use crate::definition::rules::DelegationRules;
-use crate::definition::spec::{AgentSpec, DefinitionRef};
+use crate::definition::spec::{AgentSpec, BUILT_IN, DefinitionRef};
 use crate::delegate::inherit::is_of_fork;
 use crate::delegate::powers::Powers;
 use crate::delegate::spawn::Launch;
@@ -54,12 +54,10 @@ pub(super) async fn prepare(
 ) -> Result<Launch, Refusal> {
     let delegation = &shared.delegation;
     let point = check(shared, caller, input)?;
-    if let Some(fault) =
-        given(input.name.as_deref()).and_then(|name| name::fault_beside_team(delegation, name))
-    {
-        return Err(Refusal::Name(fault));
+    if let Some(name) = given(input.name.as_deref()) {
+        name::check_beside_team(delegation, name)?;
     }
-    delegation.gate.admit().map_err(|reason| Refusal::Spawns(reason.to_string()))?;
+    delegation.gate.admit()?;
     let mut spec = spec(shared, caller, input, context, &point)?;
     let (id, is_apart) = (shared.world.agent_id(), input.isolation.is_some());
     let worktree = if is_apart {
@@ -179,7 +177,7 @@ fn spec(
     };
     Ok(AgentSpec {
         agent_type: FORK.to_owned(),
-        source: "built-in".to_owned(),
+        source: BUILT_IN.to_owned(),
         color: color.map(|agent| agent.color.as_str().to_owned()).unwrap_or_default(),
         description: input.description.clone(),
         name: name.map(str::to_owned),

@@ -14,8 +14,9 @@ use centurion_tools::{ToolContext, ToolError};
 use serde_json::{Value, json};
 use thiserror::Error;
 
+use super::name::{self, NameFault};
 use super::teammate::{self, TeamRefusal};
-use super::{AgentInput, fork, name};
+use super::{AgentInput, fork};
 use crate::agent::Agent;
 use crate::agent::builder::{BroughtBy, BroughtServers, ServersError};
 use crate::agent::delegation::Delegation;
@@ -25,6 +26,7 @@ use crate::agent::listing::{is_allowed, is_startable, startable_types};
 use crate::agent::meant::{self, given};
 use crate::agent::shared::Shared;
 use crate::definition::builtin::{self, USUAL};
+use crate::definition::limits::SpawnRefused;
 use crate::definition::prompt::{Section, agent_sections};
 use crate::definition::resolve::{Decided, EffectiveAgent, Joining, LaunchError, Place, Wishes};
 use crate::definition::spec::{AgentSpec, Brought, BroughtHooks};
@@ -32,7 +34,7 @@ use crate::delegate::powers::Powers;
 use crate::delegate::preload::{Preloaded, PreloadedMemory, Purpose, Skills, preload};
 use crate::delegate::spawn::Launch;
 use crate::toolset::servers::{REQUIRED_PATIENCE, RequireError};
-use crate::toolset::structured::StructuredOutput;
+use crate::toolset::structured::{SchemaError, StructuredOutput};
 
 /// What is said to a caller that has nothing for an agent to do.
 pub(super) const NO_PROMPT: &str =
@@ -67,7 +69,7 @@ pub(super) enum Refusal {
     #[error("there is no conversation here that a fork could continue, so nothing was started.")]
     NoConversation,
     #[error("what the fork would share could not be recorded, so nothing was started: {0}")]
-    Journal(JournalError),
+    Journal(#[source] JournalError),
     #[error("isolation: worktree cannot be given, so the agent was not started: {0}.")]
     Isolation(#[from] IsolationError),
     #[error("the directory {0} does not exist, so nothing was started.")]
@@ -77,7 +79,7 @@ pub(super) enum Refusal {
     #[error("{NO_PROMPT}")]
     NoPrompt,
     #[error("no agent can have this `name`, so nothing was started: {0}.")]
-    Name(String),
+    Name(#[from] NameFault),
     #[error("nothing was started: {0}")]
     Team(#[from] TeamRefusal),
     #[error(
@@ -86,14 +88,14 @@ pub(super) enum Refusal {
     )]
     BackgroundOfMember,
     #[error("`output_schema` cannot be used: {0}")]
-    Schema(String),
+    Schema(#[from] SchemaError),
     #[error("agent `{agent}` cannot start: {source}")]
     RequiredServers { agent: String, source: RequireError },
     #[error("agent `{agent}` cannot start: {source}")]
     Servers { agent: String, source: ServersError },
-    #[error("{0}")]
-    Spawns(String),
-    #[error("{0}")]
+    #[error(transparent)]
+    Spawns(#[from] SpawnRefused),
+    #[error(transparent)]
     Launch(#[from] LaunchError),
 }
 
@@ -222,17 +224,17 @@ pub(super) async fn prepare_agent(
         return Err(Refusal::NoPrompt);
     }
     // The team has chosen the name of a member.
-    let fault = |name| match joins {
-        Some(_) => name::fault(name),
-        None => name::fault_beside_team(delegation, name),
-    };
-    if let Some(fault) = given(input.name.as_deref()).and_then(fault) {
-        return Err(Refusal::Name(fault));
+    match given(input.name.as_deref()) {
+        Some(name) if wishes.joins.is_some() => name::check(name)?,
+        Some(name) => name::check_beside_team(delegation, name)?,
+        None => {}
     }
     let structured = structured(input)?;
-    let goes_on = definition.fork_context.as_ref().is_some_and(|it| it.value);
-    let point = goes_on.then(|| caller.fork_point().ok_or(Refusal::NoConversation)).transpose()?;
-    delegation.gate.admit().map_err(|reason| Refusal::Spawns(reason.to_string()))?;
+    let shares_conversation = definition.fork_context.as_ref().is_some_and(|it| it.value);
+    let point = shares_conversation
+        .then(|| caller.fork_point().ok_or(Refusal::NoConversation))
+        .transpose()?;
+    delegation.gate.admit()?;
     let id = shared.world.agent_id();
     let worktree = match &effective.isolation {
         Some(by) => {
@@ -296,11 +298,8 @@ fn powers(
 
 /// The shape of the report that a call asks for.
 fn structured(input: &AgentInput) -> Result<Option<StructuredOutput>, Refusal> {
-    let schema = input.output_schema.as_ref().map(|schema| {
-        StructuredOutput::parse(&schema.to_string())
-            .map_err(|error| Refusal::Schema(error.to_string()))
-    });
-    schema.transpose()
+    let schema = input.output_schema.as_ref();
+    Ok(schema.map(|schema| StructuredOutput::parse(&schema.to_string())).transpose()?)
 }
 
 /// Makes a worktree for the agent that a call asks for.

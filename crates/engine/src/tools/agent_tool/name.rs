@@ -1,10 +1,11 @@
-//! What an agent may be called: a word or a few by which others speak to it, and nothing else.
+//! The rules for names of agents: a word or a few by which others speak to it, and nothing else.
 //!
 //! A name stands in the conversations of other agents and in what people see. It cannot hold markup, a path
 //! or a second line, and cannot pass for another agent's id.
 
-use centurion_config::agents::check_characters;
+use centurion_config::agents::{NameError, check_characters};
 use centurion_team::LEAD;
+use thiserror::Error;
 
 use crate::agent::delegation::Delegation;
 
@@ -13,42 +14,51 @@ const LONGEST: usize = 64;
 /// The names by which other agents mean the main agent.
 const MAIN: [&str; 2] = ["main", LEAD];
 
-/// What is wrong with a name for an agent that joins no team, if something is.
-pub(super) fn fault_beside_team(delegation: &Delegation, name: &str) -> Option<String> {
+/// Why no agent can have a name.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub(crate) enum NameFault {
+    /// Characters that would make it a path on any system, or another name to the eye.
+    #[error("it {0}")]
+    Characters(#[from] NameError),
+    #[error("it begins with a letter or a digit and has only those, `-`, `_`, `.` and spaces")]
+    Shape,
+    #[error("it has at most {LONGEST} characters")]
+    TooLong,
+    #[error("this one means the agent that the user speaks to")]
+    MainAgent,
+    #[error("it looks like the id of an agent")]
+    AgentId,
+    #[error("a member of the team has it")]
+    OfMember,
+}
+
+/// Checks the name of an agent that joins no team.
+pub(super) fn check_beside_team(delegation: &Delegation, name: &str) -> Result<(), NameFault> {
+    check(name)?;
+    // Messages for the member would reach another agent.
     let is_taken = delegation.team.as_ref().is_some_and(|team| team.has_name(name));
-    // What is meant for the member would reach another agent.
-    let taken = is_taken.then(|| "a member of the team has it".to_owned());
-    fault(name).or(taken)
+    if is_taken { Err(NameFault::OfMember) } else { Ok(()) }
 }
 
-/// What is wrong with a name, if something is.
-pub(super) fn fault(name: &str) -> Option<String> {
-    if let Some(fault) = path_fault(name) {
-        return Some(fault);
-    }
-    shape_fault(name).map(str::to_owned)
-}
-
-/// What no name of an agent has, in definitions, calls and messages: what would make it a path on any system,
-/// or another name to the eye.
-pub(crate) fn path_fault(name: &str) -> Option<String> {
-    check_characters(name).err().map(|reason| format!("it {reason}"))
-}
-
-fn shape_fault(name: &str) -> Option<&'static str> {
+/// Checks the name that a call gives an agent.
+pub(super) fn check(name: &str) -> Result<(), NameFault> {
+    check_path(name)?;
     let is_fit = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.' | ' ');
     if !name.starts_with(char::is_alphanumeric) || !name.chars().all(is_fit) {
-        return Some(
-            "it begins with a letter or a digit and has only those, `-`, `_`, `.` and spaces",
-        );
+        return Err(NameFault::Shape);
     }
     if name.chars().count() > LONGEST {
-        return Some("it has at most 64 characters");
+        return Err(NameFault::TooLong);
     }
     if MAIN.iter().any(|main| main.eq_ignore_ascii_case(name)) {
-        return Some("this one means the agent that the user speaks to");
+        return Err(NameFault::MainAgent);
     }
-    is_id(name).then_some("it looks like the id of an agent")
+    if is_id(name) { Err(NameFault::AgentId) } else { Ok(()) }
+}
+
+/// Checks for characters that no name of an agent has, in definitions, calls and messages.
+pub(crate) fn check_path(name: &str) -> Result<(), NameFault> {
+    Ok(check_characters(name)?)
 }
 
 /// Whether a text could be the id of an agent: `a` and sixteen hex digits.
@@ -66,7 +76,7 @@ mod tests {
         // S-122, D-60, I-9
         for name in ["bob", "Bob the 2nd", "scout-1", "auth_review.v2", "Zoë", "a0123456789abcde"]
         {
-            assert_eq!(fault(name), None, "{name}");
+            assert_eq!(check(name), Ok(()), "{name}");
         }
         for name in [
             "../../etc/x",
@@ -84,7 +94,7 @@ mod tests {
             "Team-Lead",
             "a0123456789abcdef",
         ] {
-            assert!(fault(name).is_some(), "{name:?}");
+            assert!(check(name).is_err(), "{name:?}");
         }
         for (name, reason) in [
             ("a/b", "contains `/`"),
@@ -92,9 +102,10 @@ mod tests {
             ("a..b", "contains `..`"),
             ("a\tb", "a control character"),
         ] {
-            assert!(fault(name).unwrap().contains(reason), "{name:?}: {:?}", fault(name));
+            let fault = check(name).unwrap_err();
+            assert!(fault.to_string().contains(reason), "{name:?}: {fault}");
         }
-        assert_eq!(fault(&"é".repeat(64)), None);
-        assert!(fault(&"é".repeat(65)).is_some());
+        assert_eq!(check(&"é".repeat(64)), Ok(()));
+        assert_eq!(check(&"é".repeat(65)), Err(NameFault::TooLong));
     }
 }

@@ -59,11 +59,6 @@ impl Servers {
         join_all(self.active().into_iter().map(wait)).await;
     }
 
-    /// Notes the tools that the command line names: it asks for their servers.
-    pub(crate) fn ask_for_tools(&self, tools: Vec<String>) {
-        self.held().asked_tools = tools;
-    }
-
     fn lists_tools_of(&self, server: &str) -> bool {
         self.held().asked_tools.iter().any(|tool| may_be_of(server, tool))
     }

@@ -136,12 +136,19 @@ pub(crate) struct CompactionCount {
     useless: u32,
     /// How many in a row failed.
     failed: u32,
+    /// A request was not sent because it would not fit, and the user has switched compaction off.
+    pub(super) is_blocked: bool,
 }
 
 impl CompactionCount {
     /// Whether so many in a row were of no use that the run ended for it.
     pub(crate) fn are_given_up(&self) -> bool {
         self.useless >= MOST_IN_A_ROW
+    }
+
+    /// Whether the run ended because compaction is off and the next request would not have fitted.
+    pub(crate) fn are_blocked(&self) -> bool {
+        self.is_blocked
     }
 }
 
@@ -270,7 +277,7 @@ impl Driver {
         }
         let instructions = match self.ask_hooks(cause, cancel).await {
             Ok(instructions) => instructions,
-            Err(error) => return self.tell_failed(error).map(Err),
+            Err(error) => return self.tell_failed(error, cause).map(Err),
         };
         self.show_status(Some("compacting"), None, None);
         let receipt = Arc::default();
@@ -301,10 +308,10 @@ impl Driver {
                     Summary::by_rule(rule::summary(&drawn, &self.standing, &self.state()));
                 match self.shorten(&drawn, summary, cut) {
                     Ok(shorter) => (shorter, true),
-                    Err(_) => return self.tell_failed(error).map(Err),
+                    Err(_) => return self.tell_failed(error, cause).map(Err),
                 }
             }
-            Err(error) => return self.tell_failed(error).map(Err),
+            Err(error) => return self.tell_failed(error, cause).map(Err),
         };
         let summary = shorter.summary.text.clone();
         self.take_over(shorter, cause, is_by_rule, started.elapsed())?;
@@ -412,9 +419,18 @@ impl Driver {
         Ok(self.aside.stop.take())
     }
 
-    fn tell_failed(&self, error: CompactError) -> Result<CompactError, JournalError> {
+    /// Records and shows that a compaction failed. `overflow` in the record: the conversation does not fit, so that the run
+    /// ends; after another failure of an automatic compaction the run goes on.
+    fn tell_failed(
+        &self,
+        error: CompactError,
+        cause: &Cause,
+    ) -> Result<CompactError, JournalError> {
         let reason = error.to_string();
-        self.journal.note("compact_failed", &json!({"reason": reason}))?;
+        let overflow = *cause == Cause::Overflow;
+        let note =
+            json!({"reason": reason, "trigger": cause.trigger().name(), "overflow": overflow});
+        self.journal.note("compact_failed", &note)?;
         self.show_status(None, Some("failed"), Some(reason));
         Ok(error)
     }

@@ -12,9 +12,10 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::AgentParts;
 use crate::agent::hooks::AgentHooks;
 use crate::agent::shared::Shared;
+use crate::agent::skills::AgentSkills;
+use crate::agent::{AgentParts, AgentRequests};
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::{Reach, ToolView};
 use crate::message::queue::{Item, Origin, Priority};
@@ -127,6 +128,12 @@ impl Handlers {
         let view = ToolView::all(Reach::Main);
         let toolbox = Toolbox::new(tools, view, &offer, None, 0)?;
         let builder = &shared.delegation.builder;
+        let settings = RequestSettings {
+            model,
+            max_turns: Some(max_turns),
+            concurrent_calls: 10,
+            ..RequestSettings::default()
+        };
         let agent = builder.agent(
             &quiet,
             AgentParts {
@@ -144,16 +151,12 @@ impl Handlers {
                 read_state: ReadState::default(),
                 todos: Vec::new(),
                 notes: None,
+                requests: AgentRequests::new(&settings, None),
+                skills: AgentSkills::new(Vec::new(), &[], Vec::new()),
             },
         );
         let dispatch =
             Dispatch { toolbox, agent, broker: Arc::clone(&quiet.broker), allows_sandboxed: false };
-        let settings = RequestSettings {
-            model,
-            max_turns: Some(max_turns),
-            concurrent_calls: 10,
-            ..RequestSettings::default()
-        };
         let journal = Journal::nowhere(builder.stamp.clone(), Arc::clone(&shared.world));
         let system = SystemPrompt::new(vec![JUDGE.to_owned()]);
         Ok(Driver::new(quiet, journal, dispatch, Conversation::default(), system, settings))

@@ -113,6 +113,8 @@ pub(super) struct Shorter {
     /// What is told anew, each with what records call it.
     lines: Vec<(&'static str, String)>,
     kept: Vec<RecordId>,
+    /// The prompts of people that the summary stands for.
+    summarized: Vec<RecordId>,
     /// Standing records that are cut, and stand among the lines.
     replaced: Vec<RecordId>,
     round: ShorterRound,
@@ -153,14 +155,26 @@ impl Shorter {
         };
         Compaction {
             data,
-            lines: self.lines.iter().map(|(kind, text)| body(kind, text)).collect(),
+            lines: self.lines.iter().map(|(kind, text)| self.body(kind, text)).collect(),
             kept: self.kept.clone(),
             round,
         }
     }
 
+    fn body<'a>(&'a self, kind: &'a str, text: &'a str) -> Body<'a> {
+        if kind == SUMMARY {
+            return Body::User(UserBody {
+                is_meta: true,
+                summary: Some(SummaryMark::new(&self.summarized)),
+                ..UserBody::new(UserContent::Text(text))
+            });
+        }
+        Body::Attachment(AttachmentBody::new(kind, text))
+    }
+
     /// Has what stays point to the records where it stands now.
     pub(super) fn follow(&self, compacted: &Compacted, standing: &mut Standing) {
+        standing.turns.retain(|record| !self.summarized.contains(record));
         standing.retain(|it| !self.replaced.contains(&it.record));
         let ShorterRound::Cut(parts) = &self.round else { return };
         for (part, record) in parts.iter().zip(&compacted.rest) {
@@ -172,15 +186,15 @@ impl Shorter {
     }
 }
 
-fn body<'a>(kind: &'a str, text: &'a str) -> Body<'a> {
-    if kind == SUMMARY {
-        return Body::User(UserBody {
-            is_meta: true,
-            summary: Some(SummaryMark::YES),
-            ..UserBody::new(UserContent::Text(text))
-        });
+/// The conversation of these messages, in which calls and their results stand together.
+fn joined(messages: Vec<Message>) -> Conversation {
+    let mut conversation = Conversation::default();
+    for message in messages {
+        if conversation.push(message).is_err() {
+            debug_assert!(false, "invariant: calls and their results stay together");
+        }
     }
-    Body::Attachment(AttachmentBody::new(kind, text))
+    conversation
 }
 
 impl Driver {
@@ -230,7 +244,8 @@ impl Driver {
         let blocks = lines.iter().map(|(_, text)| Block::Text(text.clone()));
         let blocks: Vec<Block> =
             blocks.chain(kept.iter().flat_map(|it| it.blocks.iter().cloned())).collect();
-        let kept = kept.iter().map(|it| it.record).collect();
+        let kept: Vec<RecordId> = kept.iter().map(|it| it.record).collect();
+        let summarized = self.summarized_prompts(&round, &kept);
         let mut messages = vec![Message::new(Role::User, &blocks)];
         match &round {
             ShorterRound::Whole => messages.extend(drawn.round.iter().cloned()),
@@ -241,12 +256,7 @@ impl Driver {
             }
             ShorterRound::Dropped => {}
         }
-        let mut conversation = Conversation::default();
-        for message in messages {
-            if conversation.push(message).is_err() {
-                debug_assert!(false, "invariant: calls and their results stay together");
-            }
-        }
+        let conversation = joined(messages);
         let (before, after) = (drawn.tokens(), conversation.tokens());
         // One that the provider refuses need not become smaller, but another.
         if after >= before && drawn.newest == Newest::Stays {
@@ -261,9 +271,19 @@ impl Driver {
             announced,
             lines,
             kept,
+            summarized,
             replaced,
             round,
         })
+    }
+
+    /// The prompts of people that are neither kept nor in the newest round.
+    fn summarized_prompts(&self, round: &ShorterRound, kept: &[RecordId]) -> Vec<RecordId> {
+        let has_round = !matches!(round, ShorterRound::Dropped);
+        let stays = |record: &RecordId| {
+            kept.contains(record) || (has_round && self.journal.is_in_round(*record))
+        };
+        self.standing.turns.iter().filter(|record| !stays(record)).copied().collect()
     }
 
     /// The summary as the model reads it.
