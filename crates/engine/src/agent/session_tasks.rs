@@ -85,10 +85,7 @@ impl SessionTasks {
                 act(list, &members, now)
             })
         };
-        let acted = match has_threads {
-            true => tokio::task::spawn_blocking(act).await,
-            false => Ok(act()),
-        };
+        let acted = if has_threads { tokio::task::spawn_blocking(act).await } else { Ok(act()) };
         let acted = acted.map_err(|error| ToolError::failed(error.to_string()))?;
         acted.map_err(|error| ToolError::failed(error.to_string()))
     }
