@@ -20,6 +20,7 @@ use crate::delegation;
 use crate::extensions::{JudgedPlugins, shown};
 use crate::mcp;
 use crate::output::note;
+use crate::setup::working_directories;
 use crate::surroundings::Surroundings;
 
 /// Reads plugins again as the flags of a run say.
@@ -39,16 +40,19 @@ impl PluginReloader {
         surroundings: &Surroundings,
         added: &[PathBuf],
         plugins: &PluginCatalog,
-        judged: Arc<JudgedPlugins>,
     ) -> Self {
-        let cwd = surroundings.cwd.clone();
         Self {
             args: args.clone(),
             surroundings: surroundings.for_later(),
-            working: std::iter::once(cwd).chain(added.iter().cloned()).collect(),
+            working: working_directories(surroundings, added),
             known: plugins.enabled.iter().map(|plugin| plugin.root().to_owned()).collect(),
-            judged,
+            judged: JudgedPlugins::new(plugins),
         }
+    }
+
+    /// The plugins by which hooks and servers are judged, now and after each reload.
+    pub(crate) fn judged(&self) -> &Arc<JudgedPlugins> {
+        &self.judged
     }
 
     fn try_load(&self) -> anyhow::Result<LoadedPlugins> {

@@ -27,7 +27,7 @@ use crate::absent_model::absent_model;
 use crate::args::{AutoCompact, PermissionPrompts, PromptTool, RunArgs};
 use crate::configuration::Configuration;
 use crate::delegation::{self, Found};
-use crate::extensions::{self, Around, JudgedPlugins};
+use crate::extensions::{self, Around};
 use crate::key_helper::HelperCommand;
 use crate::output::note;
 use crate::plugin_reload::PluginReloader;
@@ -65,19 +65,11 @@ pub(crate) async fn options(
     let found = Found::look(args, &directories, surroundings, &configuration, &world)?;
     let Configuration { settings, trust, .. } = configuration;
     let repository = repo_root(&surroundings.cwd);
-    let judged = JudgedPlugins::new(&found.plugins);
-    let plugins = Arc::new(PluginReloader::new(
-        args,
-        surroundings,
-        &directories,
-        &found.plugins,
-        Arc::clone(&judged),
-    ));
-    let hook_judge = extensions::hook_judge(surroundings, &judged, &trust);
+    let plugins = PluginReloader::new(args, surroundings, &directories, &found.plugins);
+    let hook_judge = extensions::hook_judge(surroundings, plugins.judged(), &trust);
     let asked = Asked { args, surroundings, settings: &settings, env: &env };
     let (policy, used) = asked.policy(&found, &trust, repository.clone(), &directories)?;
     let bypass = policy::bypass(policy.mode, args, &settings, &surroundings.env);
-    let tools = known_tools(args);
     let prompt = prompt_options(args)?;
     let (start, mut storage) = storage(args, surroundings, &settings, &*world)?;
     storage.mirror = mirror;
@@ -88,7 +80,7 @@ pub(crate) async fn options(
     let Requests { model, settings: requests, restores_model } =
         asked.requests(&limits, &world).await?;
     let memory = asked.memory(repository.as_deref());
-    let roots = [std::slice::from_ref(&surroundings.cwd), &directories].concat();
+    let roots = working_directories(surroundings, &directories);
     let confinement = sandbox::confinement(&settings, surroundings, &roots, &used, &trust)?;
     let (sandbox, allows_sandboxed, proxy) = Confinement::split(confinement);
     let around = Around {
@@ -98,7 +90,7 @@ pub(crate) async fn options(
         host: host.as_ref(),
         found: &found,
         hook_judge: &hook_judge,
-        server_judge: extensions::server_judge(surroundings, &judged, &trust),
+        server_judge: extensions::server_judge(surroundings, plugins.judged(), &trust),
     };
     let (extensions, pool) = extensions::extensions(args, surroundings, &settings, &around)?;
     let agents = found.into_options(&delegation::Run {
@@ -131,7 +123,7 @@ pub(crate) async fn options(
         restores_model,
         prompt,
         memory,
-        tools,
+        tools: known_tools(args),
         max_budget: args.model.max_budget_usd,
         suggests_prompts: suggests_prompts(args, &env),
         remembers,
@@ -141,9 +133,13 @@ pub(crate) async fn options(
         extensions,
         agents,
     };
-    let lasting =
-        Lasting { pool, host, limits, hook_policy, plugins, _answerer: answerer, _proxy: proxy };
-    Ok((options, lasting))
+    let plugins = Arc::new(plugins);
+    Ok((options, Lasting { pool, host, limits, hook_policy, plugins, _held: (answerer, proxy) }))
+}
+
+/// The directories that the agents work in.
+pub(crate) fn working_directories(surroundings: &Surroundings, added: &[PathBuf]) -> Vec<PathBuf> {
+    std::iter::once(&surroundings.cwd).chain(added).cloned().collect()
 }
 
 /// What is asked of a run: the command line, the settings and the environment that they make.
@@ -258,8 +254,7 @@ pub(crate) struct Lasting {
     /// The managed setting that leaves hooks to plugins, if one does.
     pub(crate) hook_policy: Option<String>,
     pub(crate) plugins: Arc<PluginReloader>,
-    _answerer: Option<Attachment>,
-    _proxy: Option<Proxy>,
+    _held: (Option<Attachment>, Option<Proxy>),
 }
 
 /// Which front answers questions, as the flags say: the host, a tool of a server, or none.
