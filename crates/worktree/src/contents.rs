@@ -57,7 +57,7 @@ pub(crate) async fn put(
         let copied = copy(&from.top.join(&name), &top.join(&name));
         match copied {
             Ok(Some(digest)) => put.copies.push((name, digest)),
-            // What git has already is not touched.
+            // Git's own files are not touched.
             Ok(None) => {}
             Err(error) => {
                 put.warnings.push(format!("{} could not be copied: {error}", shown(&name)));

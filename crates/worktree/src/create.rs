@@ -172,7 +172,7 @@ async fn make(
         private::make(git, from, kept, &record, &wish.contents.sparse).await?;
         private::point(&path, &kept.private_repository()).map_err(CreateError::files(&path))?;
     }
-    // What is configured may depend on where git works.
+    // Configuration may depend on where git works.
     let git = &git.tamed(&state::git_dir(kept, &record)).await?;
     check_out(git, kept, &record).await?;
     record.submodules = inner_repositories(git, &At::directory(&path)).await?;
@@ -230,7 +230,7 @@ async fn open(
     };
     let record = match kept.record() {
         Ok(record) if record.stage == Stage::Ready && record.path.is_dir() => record,
-        // What a process left that died while it made or removed it: nothing was done in it. What cannot be removed
+        // A process died while it made or removed it: nothing was done in it. What cannot be removed
         // stays, and so does its name.
         Ok(record) if record.stage != Stage::Ready => {
             let removed = remove::remove(git, &from.common, kept, &record).await;

@@ -117,7 +117,7 @@ impl Standing {
 /// at nothing where no agent worked apart.
 pub fn left_in(common: &Path) -> Vec<Entry> {
     let all = Kept::all(common).unwrap_or_default().into_iter().map(entry);
-    // What is paused waits for a person, who was told.
+    // A paused operation waits for a person, who was told.
     let is_to_mend = |entry: &Entry| {
         entry.standing.is_left() && !matches!(entry.standing, Standing::Paused { .. })
     };

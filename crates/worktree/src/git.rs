@@ -206,7 +206,7 @@ impl Git {
                 ("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"),
                 ("GIT_OPTIONAL_LOCKS", "0"),
                 ("GIT_NO_LAZY_FETCH", "1"),
-                // What a configuration makes of a path is not gone along with.
+                // Rewrites of a path by a configuration do not count.
                 ("GIT_ALLOW_PROTOCOL", "file"),
                 ("GIT_EDITOR", "true"),
                 ("GIT_PAGER", "cat"),
@@ -233,7 +233,7 @@ impl Git {
                 let off = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
                 tame.extend(off.map(|(name, off)| (format!("{section}.{name}"), off.to_owned())));
             } else if section.starts_with("merge.") && name == "driver" {
-                // What it would have merged is a conflict.
+                // Files that it would have merged are conflicts.
                 tame.insert(key.to_owned(), "false".to_owned());
             }
         }

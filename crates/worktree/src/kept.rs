@@ -85,7 +85,7 @@ impl Worktrees {
     pub async fn report(&self, directory: &Path, entry: &Entry) -> Result<Report, KeptError> {
         let from = self.checkout(directory).await?;
         let record = readable(entry)?;
-        // What is out is brought home first, which one process does at a time.
+        // Work in a private repository is brought home first, by one process at a time.
         let is_out = state::is_out(&entry.kept, record);
         let _lease = if is_out { Some(lease(entry)?) } else { None };
         check_plain(&entry.kept, record)?;

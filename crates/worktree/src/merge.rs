@@ -134,7 +134,7 @@ impl Worktrees {
         let lease = entry.kept.lease().map_err(GitError::from)?.ok_or_else(in_use)?;
         let common = self.checkout(directory).await?.common;
         let _held = Exclusive::Merging.wait(&common).await.map_err(GitError::from)?;
-        // Where it is once no other process merges into it.
+        // Its commit once no other process merges into it.
         let into = self.checkout(directory).await?;
         check_order(&into)?;
         let git = &self.git.tamed(&into.git_dir).await?;
@@ -144,7 +144,7 @@ impl Worktrees {
             if let Some(operation) = Operation::at_home(git, record).await? {
                 return Err(MergeError::Operation(operation.explain(record)));
             }
-            // What is configured may depend on where git works.
+            // Configuration may depend on where git works.
             let there = git.tamed(&record.admin).await?;
             let found = commit_rest(&there, &into.common, record, (&tip, message)).await?;
             (rest, notes) = (found.rest, found.note.into_iter().collect());
@@ -199,7 +199,7 @@ impl Worktrees {
 /// Makes sure that no earlier merge has left the checkout between two commits.
 fn check_order(into: &Checkout) -> Result<(), MergeError> {
     for kept in Kept::all(&into.common).map_err(GitError::from)? {
-        // What cannot be read is said of its own worktree.
+        // Unreadable records are reported with their own worktree.
         if let Ok(Some(note)) = kept.merge()
             && note.top == into.top
         {

@@ -23,7 +23,7 @@ const LEASE: &str = "lease";
 /// Larger is no record.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
-/// Whose worktree it is.
+/// Owner of a worktree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Owner {

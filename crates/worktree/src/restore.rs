@@ -36,7 +36,7 @@ pub(crate) async fn save(
     let saved = record.saved_refs();
     let mut refs = vec![(BRANCH.to_owned(), Some(tip.to_owned()))];
     refs.push((HEAD.to_owned(), Some(head.to_owned())));
-    // What an agent brought home need not be what the branch is now.
+    // Work that an agent brought home need not be what the branch is now.
     let before = commit_at(git, common, &format!("{saved}/{BRANCH}")).await?;
     if let Some(before) = before.filter(|it| it != tip && it != head) {
         let name = format!("log/{}", before.get(..12).unwrap_or(&before));
@@ -49,7 +49,7 @@ pub(crate) async fn save(
         refs.sort();
         refs.dedup();
     }
-    // What was not committed earlier is not how it is now.
+    // Earlier uncommitted work is not how it is now.
     let (mut staged, mut files) = (None, None);
     if record.path.is_dir() {
         let index = record.admin.join("centurion-index");
@@ -167,7 +167,7 @@ impl Worktrees {
         match made.await {
             Ok(record) => Ok(record),
             Err(error) => {
-                // What is saved stays saved: what there is of it can go.
+                // Saved work stays saved: the rest of it can go.
                 match kept.record() {
                     Ok(record) => {
                         let removed = remove::remove(&git, &from.common, &kept, &record).await;
@@ -195,7 +195,7 @@ async fn make(
     create::add(git, &from.common, &path, begins, Locked::No).await?;
     record.admin = private::pointed(&path).unwrap_or_default();
     kept.write(&record)?;
-    // What is configured may depend on where git works.
+    // Configuration may depend on where git works.
     let git = &git.tamed(&record.admin).await?;
     if let Some(head) = saved.head.as_deref().filter(|head| *head != saved.tip) {
         git.run(At::git_dir(&record.admin), ["update-ref", "--no-deref", "HEAD", head]).await?;

@@ -106,7 +106,7 @@ async fn tree_of_files(
     replace_copy(&kept.index(), &index)?;
     let at = || At::git_dir(git_dir).work_tree(&record.path).index(&index);
     add_all(git, &at(), record, &[]).await?;
-    // What was added although git ignores it is part of the work.
+    // Files that were added although git ignores them are part of the work.
     let is_file = |path: &&PathBuf| {
         fs::symlink_metadata(record.path.join(path)).is_ok_and(|metadata| !metadata.is_dir())
     };
@@ -194,7 +194,7 @@ pub(crate) async fn inner_repositories(git: &Git, at: &At<'_>) -> Result<Vec<Pat
     Ok(links.filter_map(path).collect())
 }
 
-/// Those that its index does not know: git names them, and not what is in them.
+/// Directories that its index does not know: git names them, and not what is in them.
 async fn new_repositories(git: &Git, at: &At<'_>) -> Result<Vec<PathBuf>, GitError> {
     let said =
         git.run_raw(at.clone(), ["ls-files", "-z", "--others", "--exclude-standard"]).await?;

@@ -183,7 +183,7 @@ fn directories(index: &[u8]) -> Option<HashMap<&[u8], Listed<'_>>> {
         files.push((name, state));
     }
     note(&mut all, directory, &mut files);
-    // What comes then begins with a letter that says whether it can be passed over.
+    // Each extension begins with a letter that says whether it can be passed over.
     let mut rest = rest.get(..rest.len().checked_sub(20)?)?;
     while !rest.is_empty() {
         let name = take(&mut rest, 4)?;

@@ -32,7 +32,7 @@ fn code_prompts_and_documents_say_who_acts() {
 }
 
 /// The crates whose comments begin with a verb or a noun phrase. Comments on booleans may begin with "Whether".
-const PLAIN_CRATES: [&str; 12] = [
+const PLAIN_CRATES: [&str; 13] = [
     "crates/files/src/",
     "crates/hooks/src/",
     "crates/journal/src/",
@@ -45,6 +45,7 @@ const PLAIN_CRATES: [&str; 12] = [
     "crates/team/src/",
     "crates/testkit/src/",
     "crates/tools/src/",
+    "crates/worktree/src/",
 ];
 
 /// Words with which a comment begins that is a clause, and names no thing.

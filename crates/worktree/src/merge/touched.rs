@@ -213,7 +213,7 @@ async fn on_disk(
         }
         return Ok(OnDisk::Is(Of::Neither));
     }
-    // What cannot be opened without a link on the way is not what git put there.
+    // A file that cannot be opened without a link on the way is not what git put there.
     let Some(hash) = hash else { return Ok(OnDisk::Is(Of::Neither)) };
     let is_executable = metadata.permissions().mode() & 0o100 != 0;
     let has =
