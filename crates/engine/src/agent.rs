@@ -66,9 +66,9 @@ pub(crate) struct Agent {
     pub(crate) task: Option<Arc<Task>>,
     /// The types of agents that it may start; `None` is all.
     pub(crate) startable: Option<String>,
-    /// Where its tools work.
+    /// The workspace of its tools.
     pub(crate) workspace: Arc<Workspace>,
-    /// Where it works apart from others, if it does.
+    /// Its worktree, if it works in one.
     pub(crate) isolation: Option<Arc<AgentWorktree>>,
     pub(crate) hooks: AgentHooks,
     /// The hooks of its own definition and skills, which bind its forks, too.
@@ -80,15 +80,15 @@ pub(crate) struct Agent {
     denials: Mutex<Vec<PermissionDenial>>,
     /// Report limit of each awaited agent, in bytes.
     report_room: AtomicUsize,
-    /// What the results of the present calls may bring into its conversation.
+    /// The room in its conversation for results of the present calls.
     pub(crate) result_room: Mutex<ResultRoom>,
-    /// What an agent goes on from that one of the present calls starts.
+    /// The point that agents started by the present calls go on from.
     fork_point: Mutex<Option<Arc<ForkPoint>>>,
     kept_prefixes: Mutex<KeptPrefixes>,
     skills: AgentSkills,
 }
 
-/// What one agent is built from; see [`AgentBuilder::agent`](crate::agent::builder::AgentBuilder::agent).
+/// The parts of one agent; see [`AgentBuilder::agent`](crate::agent::builder::AgentBuilder::agent).
 pub(crate) struct AgentParts {
     pub(crate) identity: Arc<Identity>,
     pub(crate) permissions: Arc<Permissions>,
@@ -101,9 +101,9 @@ pub(crate) struct AgentParts {
     pub(crate) hooks: AgentHooks,
     /// The directory that its tools start in.
     pub(crate) cwd: PathBuf,
-    /// Where it works apart from others, if it does.
+    /// Its worktree, if it works in one.
     pub(crate) isolation: Option<Arc<AgentWorktree>>,
-    /// Which files it has read.
+    /// The files that it has read.
     pub(crate) read_state: ReadState,
     pub(crate) todos: Vec<Todo>,
     pub(crate) notes: Option<Arc<AgentMemory>>,
@@ -132,7 +132,7 @@ impl AgentRequests {
     }
 }
 
-/// What decides which tools there are for an agent, and which agents it can start.
+/// The conditions for an agent's tools, and for the agents that it can start.
 #[derive(Clone, Copy)]
 pub(crate) struct ToolScope<'a> {
     pub(crate) permissions: &'a Permissions,
@@ -193,7 +193,7 @@ impl Agent {
         self.requests.lock().model.clone()
     }
 
-    /// What an agent inherits that this one starts in a directory.
+    /// The values that an agent inherits when this one starts it in a directory.
     pub(crate) fn starter(&self, cwd: PathBuf) -> Starter {
         let requests = self.requests.lock().clone();
         Starter {
@@ -263,7 +263,7 @@ impl Agent {
         self.task.as_ref().map(|task| Asker { agent: task.id.clone(), run: task.run().id })
     }
 
-    /// Whether it has the tool that starts agents.
+    /// Tells whether it has the tool that starts agents.
     pub(crate) fn starts_agents(&self) -> bool {
         let Some(shared) = self.shared.upgrade() else { return false };
         let offer = shared.delegation.builder.offer(&self.permissions, &shared.broker);
@@ -272,13 +272,13 @@ impl Agent {
         is_offered && view.is_none_or(|view| view.admits(AGENT_TOOL).is_ok())
     }
 
-    /// Whether it is a member of a team whose plan the lead has to approve.
+    /// Tells whether it is a member of a team whose plan the lead has to approve.
     pub(crate) fn plans_for_lead(&self) -> bool {
         let team = self.task.as_ref().and_then(|task| task.spec.team.as_ref());
         team.is_some_and(|team| team.must_plan)
     }
 
-    /// Whether it can look into a file that another agent writes.
+    /// Tells whether it can look into a file that another agent writes.
     pub(crate) fn can_read_files(&self) -> bool {
         if self.only_directs() {
             return false;
@@ -289,7 +289,7 @@ impl Agent {
         (has("Read") && self.permissions.is_offered("Read")) || has("Bash")
     }
 
-    /// Whether it is the main agent of a session in which that one only directs others.
+    /// Tells whether it is the main agent of a session in which that one only directs others.
     fn only_directs(&self) -> bool {
         let mode = self.shared.upgrade().map(|shared| shared.delegation.rules.mode);
         self.identity.is_main() && mode == Some(SessionMode::Coordinator)

@@ -1,4 +1,4 @@
-//! What an agent is to be: definitions, the rules of the user about agents, and what both mean together.
+//! The description of an agent: definitions, the rules of the user about agents, and their combined meaning.
 //!
 //! Plain values and how they are read. Nothing here runs.
 

@@ -1,4 +1,4 @@
-//! How one agent has another work for it: start, resume, report, stop.
+//! Delegation of work to other agents: start, resume, report, stop.
 
 pub(crate) mod build;
 pub(crate) mod host;

@@ -1,4 +1,4 @@
-//! What reaches an agent between its turns: the queue, mail, and how records tell of it.
+//! Messages to an agent between its turns: the queue, mail, and their records.
 
 pub(crate) mod life_records;
 pub(crate) mod mail;

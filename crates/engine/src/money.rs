@@ -1,4 +1,4 @@
-//! What agents consume: budgets, usage and its price.
+//! Spending of agents: budgets, usage and its price.
 
 pub(crate) mod budget;
 pub(crate) mod usage;

@@ -1,4 +1,4 @@
-//! What agents may do: the live rules, and who is asked where they say nothing.
+//! Permissions of agents: the live rules, and the broker of questions where they do not decide.
 
 pub(crate) mod broker;
 pub(crate) mod permissions;

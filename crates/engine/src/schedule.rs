@@ -32,7 +32,7 @@ use crate::definition::rules::SessionMode;
 use crate::message::queue::{Item, Origin, Priority, Queue};
 use centurion_journal::{Journal, JournalError};
 
-/// How many there may be at once.
+/// The most schedules at once.
 const MOST: usize = 50;
 /// After how many days one that recurs ends.
 const LIFETIME_DAYS: i64 = 7;
@@ -49,7 +49,7 @@ pub(crate) struct Schedule {
     pub(crate) id: String,
     pub(crate) cron: Expression,
     pub(crate) prompt: String,
-    /// Whether it comes again and again.
+    /// True if it comes again and again.
     pub(crate) recurring: bool,
     created: centurion_protocol::Timestamp,
 }
@@ -66,7 +66,7 @@ impl Schedule {
     }
 }
 
-/// Why something cannot be done about a schedule; the model reads it.
+/// The reason why something cannot be done about a schedule; the model reads it.
 #[derive(Debug, Error)]
 pub(crate) enum ScheduleError {
     #[error(transparent)]
@@ -94,12 +94,12 @@ pub(crate) enum ScheduleError {
     Unknown { id: String },
 }
 
-/// What is asked for.
+/// A requested schedule.
 pub(crate) struct Wish {
     pub(crate) cron: String,
     pub(crate) prompt: String,
     pub(crate) recurring: bool,
-    /// Whether it outlives the process.
+    /// True if it outlives the process.
     pub(crate) durable: bool,
 }
 
@@ -210,7 +210,7 @@ impl Schedules {
         }
     }
 
-    /// How long it is to the earliest.
+    /// The time until the earliest one.
     fn wait(&self) -> Option<Duration> {
         let table = self.table.lock();
         let earliest = table.iter().filter_map(|entry| entry.due).min()?;
@@ -225,7 +225,7 @@ impl Schedules {
         for entry in &mut *self.table(queue) {
             let Some(due) = entry.due.filter(|due| *due <= now) else { continue };
             let schedule = &entry.schedule;
-            // What was missed while the machine was suspended is not caught up with.
+            // Times missed while the machine was suspended are skipped.
             entry.due = schedule.due_after(now, &self.zone).filter(|_| schedule.recurring);
             if !queue.holds_schedule(&schedule.id) {
                 let text = telling::prompt(schedule, entry.due.is_none());
@@ -235,7 +235,7 @@ impl Schedules {
         }
     }
 
-    /// What will come, as hooks are told.
+    /// The scheduled work, as hooks are told.
     pub(crate) fn work(&self, queue: &Queue) -> Vec<ScheduledWork> {
         let work = |ScheduleEntry { schedule, .. }: ScheduleEntry| ScheduledWork {
             id: schedule.id,

@@ -59,15 +59,15 @@ use crate::toolset::servers::ServerPatience;
 use crate::turn::driver::Driver;
 use crate::turn::elicitation::Elicitations;
 
-/// How long a finished run waits for background shells before it ends them.
+/// The longest wait of a finished run for background shells before it ends them.
 const SHELL_GRACE: Duration = Duration::from_secs(5);
-/// How long agents have to end when the session does.
+/// The longest wait for the ends of agents when the session ends.
 const AGENT_GRACE: Duration = Duration::from_secs(5);
 
-/// How long a session that would end waits for a suggestion.
+/// The longest wait of an ending session for a suggestion.
 const SUGGESTION_GRACE: Duration = Duration::from_secs(10);
 
-/// How long the tasks of a session have to tidy up when it ends.
+/// The longest wait for the cleanup of a session's tasks when it ends.
 const TIDY_GRACE: Duration = Duration::from_secs(2);
 
 /// One session with its main agent.
@@ -77,17 +77,17 @@ pub struct Session {
     init: Arc<Init>,
     results: Results,
     broken_lines: usize,
-    /// How this process takes part in the session, until hooks have been told.
+    /// The source of this start, until hooks have been told.
     begins: Option<&'static str>,
     server_patience: ServerPatience,
     elicitations: Arc<Elicitations>,
-    /// Whether what the user may say next is asked for.
+    /// True if what the user may say next is asked for.
     suggests: bool,
-    /// What the main agent remembers.
+    /// The memory of the main agent.
     memory: Option<MainMemory>,
-    /// What the agent's definition says before the first input.
+    /// The prompt of the agent's definition before the first input.
     initial_prompt: Option<String>,
-    /// Which parts of the main agent flags have fixed, and how its prompt was asked for.
+    /// The parts of the main agent that flags have fixed, and the prompt options.
     asked: (MainFlags, PromptOptions),
     /// Keeps the hooks of the agent's definition in force.
     _agent_hooks: Vec<Registration>,
@@ -102,7 +102,7 @@ impl Session {
         self.shared.id
     }
 
-    /// How many lines of the transcript that was resumed could not be read.
+    /// The number of unreadable lines in the transcript that was resumed.
     pub fn broken_lines(&self) -> usize {
         self.broken_lines
     }
@@ -117,7 +117,7 @@ impl Session {
         &self.results.unfinished
     }
 
-    /// What the settings want to be made of the session, for after its results have been read. A session that keeps no
+    /// The memory tasks of the settings, for after the results have been read. A session that keeps no
     /// transcript leaves nothing else either.
     pub fn remembering(&mut self) -> Option<Remembering> {
         let memory = self.memory.take().filter(|_| self.driver.journal.is_kept())?;
@@ -172,7 +172,7 @@ impl Session {
                 RunEnd::Refused => Outcome::JournalFailed,
             });
             if matches!(end, RunEnd::Ran(Outcome::JournalFailed | Outcome::Fault)) {
-                // What cannot be recorded is not done, and a panic leaves the main agent in an unknown state. The
+                // Without records nothing is done, and a panic leaves the main agent in an unknown state. The
                 // transcript has all that was done and every end that is yet to be told, for a resume.
                 self.shared.queue.abandon();
             }
@@ -180,7 +180,7 @@ impl Session {
         last
     }
 
-    /// What the main agent is to be told next. Meanwhile a host that wants it is shown what the user may say.
+    /// Waits for the next input of the main agent. Meanwhile a host that asks for it is shown a suggestion.
     async fn next_turn(&self, last: Option<Outcome>) -> Option<Vec<Item>> {
         if !self.suggests || last != Some(Outcome::Completed) {
             return self.next_items().await;
@@ -245,7 +245,7 @@ impl Session {
         }
     }
 
-    /// What the main agent is to be told next; `None` when nothing will come any more. Agents in the
+    /// Waits for the next items of the main agent; `None` when nothing will come any more. Agents in the
     /// background are waited for, for as long as the rules say; shells for a moment.
     async fn next_items(&self) -> Option<Vec<Item>> {
         if let Some(items) = self.shared.queue.next(None).await {
@@ -279,7 +279,7 @@ impl Session {
         }
     }
 
-    /// Whether no other turn is owed: nothing is pending, and no agent is running whose end would be told.
+    /// Tells whether no other turn is owed: nothing is pending, and no agent is running whose end would be told.
     fn is_idle(&self) -> bool {
         !self.shared.delegation.has_running() && self.shared.queue.due(None).is_empty()
     }

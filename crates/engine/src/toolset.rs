@@ -1,4 +1,4 @@
-//! Which tools an agent can call: those of the program, of servers, and the one for structured answers.
+//! The tools of an agent: those of the program, of servers, and the one for structured answers.
 
 pub(crate) mod servers;
 pub(crate) mod structured;

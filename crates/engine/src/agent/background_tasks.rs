@@ -1,4 +1,4 @@
-//! What runs in the background now, as hosts see it.
+//! The list of background tasks, as hosts see it.
 //!
 //! A host is told the whole list when it changed: once for everything that changes at one moment, because a
 //! list for each of a thousand agents that start together would be a million entries. It is always

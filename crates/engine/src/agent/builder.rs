@@ -1,4 +1,4 @@
-//! What all agents of a session are built from, and what a definition means for one of them.
+//! The parts that all agents of a session are built from, and the meaning of a definition for one of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,7 +71,7 @@ pub trait AgentServers: Send + Sync {
     fn own(&self, server: McpServer) -> Connection;
 }
 
-/// Why the servers that a definition brings cannot be used.
+/// The reason why the servers that a definition brings cannot be used.
 #[derive(Debug, Error)]
 pub enum AgentServersError {
     #[error("{0}")]
@@ -94,11 +94,11 @@ pub struct BroughtBy<'a> {
 #[derive(Default)]
 pub(crate) struct BroughtServers {
     pub(crate) all: Vec<Connection>,
-    /// Those of them that end with it.
+    /// The servers that end with the agent.
     pub(crate) own: Vec<Connection>,
 }
 
-/// Why an agent cannot have the servers that its definition asks for.
+/// The reason why an agent cannot have the servers that its definition asks for.
 #[derive(Debug, Error)]
 pub enum ServersError {
     #[error("it asks for MCP servers, and this session has none for agents")]
@@ -109,10 +109,10 @@ pub enum ServersError {
     NotConfigured { name: String, written: String },
 }
 
-/// Why a model may not be used, if so.
+/// The reason why a model may not be used, if so.
 pub type ModelRefusal = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// How the tools that reach agents and schedules are made. The session supplies this: such tools have agents
+/// Constructors of the tools that reach agents and schedules. The session supplies this: such tools have agents
 /// built, and so stand above the builder.
 #[derive(Clone, Copy)]
 pub(crate) struct EngineTools {
@@ -134,7 +134,7 @@ pub(crate) struct EngineTools {
     pub(crate) scheduling: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
 }
 
-/// What all agents of a session are built from.
+/// The parts that all agents of a session are built from.
 pub(crate) struct AgentBuilder {
     pub(crate) env: Arc<Env>,
     pub(crate) guard: GuardProgram,
@@ -161,41 +161,41 @@ pub(crate) struct AgentBuilder {
     pub(crate) specs: Arc<SpecCache>,
 }
 
-/// Where the transcripts of a session and the memories of its agents are, and how they are written.
+/// The files of a session: transcripts, outputs, memories of its agents.
 pub(crate) struct SessionFiles {
     pub(crate) recording: Recording,
     /// Output too large for an answer, private to the session.
     pub(crate) output_dir: PathBuf,
     /// Scripts that every command reads first.
     pub(crate) env_files: Vec<PathBuf>,
-    /// What its agents know together of the user's files.
+    /// The shared knowledge of its agents about the user's files.
     pub(crate) known: Arc<SharedFiles>,
     /// Keeps what the user's files were, where that is wanted.
     pub(crate) checkpoints: Option<Arc<Checkpoints>>,
-    /// Where the transcripts of agents are.
+    /// The directory of the agents' transcripts.
     pub(crate) agents_dir: PathBuf,
     /// The main agent's transcript.
     pub(crate) transcript: PathBuf,
-    /// What writes it.
+    /// The journal that writes it.
     pub(crate) journal: Arc<Journal>,
-    /// Where agents keep their memories; `None` where they keep none.
+    /// The directories of the agents' memories; `None` where they keep none.
     pub(crate) memories: Option<MemoryPlaces>,
 }
 
-/// What the settings say about where definitions come from.
+/// The settings about sources of definitions.
 pub(crate) struct DefinitionSources {
-    /// Whether only plugins and the administrator may bring hooks.
+    /// True if only plugins and the administrator may bring hooks.
     pub(crate) only_plugin_hooks: bool,
     /// The settings files that exist, for the program's own agents.
     pub(crate) settings_files: Vec<PathBuf>,
-    /// Whether only the administrator's rules free tools.
+    /// True if only the administrator's rules free tools.
     pub(crate) only_managed_rules: bool,
-    /// What is said about skills.
+    /// The settings about skills.
     pub(crate) skills: SkillSettings,
 }
 
 impl DefinitionSources {
-    /// Why a skill may not bring hooks, if so.
+    /// The reason why a skill may not bring hooks, if so.
     pub(crate) fn skill_hooks_refusal(&self, skill: &SkillDefinition) -> Option<String> {
         if let Some(reason) = &skill.withheld {
             return Some(format!("not in force: {reason}"));
@@ -243,12 +243,12 @@ impl AgentBuilder {
         pool
     }
 
-    /// Whether the session began in a git repository.
+    /// Tells whether the session began in a git repository.
     pub(crate) fn has_repository(&self) -> bool {
         self.environment.git.is_some()
     }
 
-    /// What decides which tools an agent is offered.
+    /// The conditions for offering tools to an agent.
     pub(crate) fn offer<'a>(&'a self, permissions: &'a Permissions, broker: &Broker) -> Offer<'a> {
         Offer {
             choice: &self.choice,

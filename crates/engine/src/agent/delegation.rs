@@ -1,4 +1,4 @@
-//! What the agents of a session share to start, find and reach each other.
+//! The shared state by which the agents of a session start, find and reach each other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::definition::limits::{Limits, SpawnGate};
 use crate::definition::rules::DelegationRules;
 use crate::money::budget::Account;
 
-/// How many agents that have ended are kept in memory. Those that ended before them are read from their
+/// The most ended agents that are kept in memory. Earlier ones are read from their
 /// transcripts when a message reaches them.
 const MOST_ENDED: usize = 500;
-/// How many more may be kept before the surplus is dropped: dropping them together is cheaper than one by one.
+/// The surplus that may be kept before it is dropped: dropping them together is cheaper than one by one.
 const SURPLUS: usize = MOST_ENDED / 10;
 
 /// Everything about the agents of one session.
@@ -33,7 +33,7 @@ pub(crate) struct Delegation {
     pub(crate) rules: DelegationRules,
     pub(crate) definitions: Arc<Definitions>,
     pub(crate) builder: Arc<AgentBuilder>,
-    /// What there is to do; `None` where agents keep lists of their own.
+    /// The shared task list; `None` where agents keep lists of their own.
     pub(crate) task_list: Option<Arc<SessionTasks>>,
     /// The team of the session; `None` where teams are off.
     pub(crate) team: Option<Arc<Team>>,
@@ -41,11 +41,11 @@ pub(crate) struct Delegation {
     pub(crate) peers: Option<Arc<Peers>>,
     pub(crate) slots: Arc<Slots>,
     pub(crate) gate: SpawnGate,
-    /// What models were last told about the agents that there are.
+    /// The last listing of agents that models were told.
     pub(crate) listing: LastListing,
     /// Held by tasks that still have something to tell about agents that have ended.
     telling: Arc<()>,
-    /// Whether the host or a setting wants to know what agents in the background are doing.
+    /// True if the host or a setting wants to know what agents in the background are doing.
     summarises: AtomicBool,
     table: Mutex<Table>,
     /// Counts the ends of agents, for tasks that wait for one.
@@ -61,7 +61,7 @@ struct Table {
     running: IndexMap<AgentId, Arc<Task>>,
     /// The accounts of agents that were dropped: what they have spent counts when they are resumed.
     accounts: HashMap<AgentId, Arc<Account>>,
-    /// Which agent a name means: the last one that was given it.
+    /// The agent that a name means: the last one that was given it.
     names: HashMap<String, AgentId>,
     stats: SubagentStats,
 }
@@ -115,7 +115,7 @@ impl Delegation {
         Arc::clone(&self.telling)
     }
 
-    /// Whether something will be told, although no agent may be running.
+    /// Tells whether something will be told, although no agent may be running.
     pub(crate) fn is_telling(&self) -> bool {
         Arc::strong_count(&self.telling) > 1
     }

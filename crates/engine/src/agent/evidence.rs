@@ -1,4 +1,4 @@
-//! What an agent did, as the runtime saw it: which tools, which files, which commands and how they ended.
+//! The work of an agent as the runtime saw it: tools, files, commands and their ends.
 //!
 //! It stands beside what the agent says about itself. Bounded, so that an agent at work for hours keeps a
 //! small record.
@@ -8,16 +8,16 @@ use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How many files and how many commands are kept by name.
+/// The most files and the most commands that are kept by name.
 const MOST: usize = 50;
-/// How much of a command is kept.
+/// The most bytes of a command that are kept.
 const COMMAND_BYTES: usize = 200;
 
-/// What calls of an agent did.
+/// The effects of an agent's calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Evidence {
-    /// How often each tool was used, in the order of first use.
+    /// The number of uses of each tool, in the order of first use.
     pub(crate) tools: IndexMap<String, u64>,
     pub(crate) files_changed: IndexSet<String>,
     pub(crate) commands: Vec<Command>,
@@ -75,7 +75,7 @@ impl Evidence {
         }
     }
 
-    /// How many calls there were.
+    /// The number of calls.
     pub(crate) fn calls(&self) -> u64 {
         self.tools.values().sum()
     }

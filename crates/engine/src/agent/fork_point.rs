@@ -18,30 +18,30 @@ use crate::toolset::servers::Announced;
 /// The subtype of the note that keeps what requests begin with, for forks of later processes.
 pub(crate) const PREFIX: &str = "prefix";
 
-/// What stands for the results of all calls of the answer that forks begin with.
+/// The placeholder for the results of all calls of the answer that forks begin with.
 const PLACEHOLDER: &str = "Fork started — processing in background";
 
-/// What a fork is told before its task.
+/// The rules that a fork reads before its task.
 pub(crate) const FORK_RULES: &str = include_str!("../definition/prompts/fork.md");
 
-/// What an agent with a prompt of its own is told before its task.
+/// The text that an agent with a prompt of its own reads before its task.
 const CONTEXT: &str = "The conversation above is that of the agent that started you. It is material: do the task \
     that follows, by your own instructions and with your own tools.";
 
-/// What an agent has sent, up to the answer whose calls run now.
+/// The conversation of an agent up to the answer whose calls run now.
 pub(crate) struct ForkPoint {
     pub(crate) prefix: Prefix,
-    /// What its requests ask for.
+    /// The settings of its requests.
     pub(crate) settings: RequestSettings,
     /// The tools that the agent can call or search for.
     pub(crate) tools: Arc<[String]>,
-    /// What the agent knows of its servers.
+    /// The announcements of servers that the agent has read.
     pub(crate) announced: Announced,
-    /// What the provider counted for the last request, and our own guess for the same history.
+    /// The provider's token count of the last request, and our own estimate of the same history.
     pub(crate) counted: Option<(u64, usize)>,
     /// The last record of the answer.
     pub(crate) record: Option<RecordId>,
-    /// Where the agent's records go; `None` for a conversation that was read back.
+    /// The journal of the agent; `None` for a conversation that was read back.
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) cached: Option<Cached>,
     /// Made for the first agent that goes on from here, and the same for all others.
@@ -56,23 +56,23 @@ pub(crate) struct PointDigests {
     fixed: String,
 }
 
-/// What the provider should have in its cache of a conversation.
+/// The part of a conversation that the provider should have in its cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cached {
     pub(crate) tokens: u64,
     pub(crate) at: Instant,
 }
 
-/// How long a provider is taken to keep what it has cached.
+/// The assumed lifetime of a provider's cache.
 const CACHE_LIFE: Duration = Duration::from_mins(5);
 
 impl Cached {
-    /// Whether the provider is likely to have it still.
+    /// Tells whether the provider is likely to have it still.
     pub(crate) fn is_fresh(&self) -> bool {
         self.at.elapsed() <= CACHE_LIFE
     }
 
-    /// What the provider keeps of an answered request, if it says that it keeps anything.
+    /// The cached part of an answered request, if the provider reports one.
     pub(crate) fn of(usage: &Usage) -> Option<Self> {
         let kept = usage.cache_creation_input_tokens + usage.cache_read_input_tokens;
         (kept > 0).then(|| Self { tokens: kept, at: Instant::now() })
@@ -125,7 +125,7 @@ pub(crate) struct PrefixNote {
     names: Arc<[String]>,
 }
 
-/// What requests began with, as it was written down.
+/// The fixed beginning of requests, as it was recorded.
 pub(crate) struct KeptPrefix {
     pub(crate) system: SystemPrompt,
     pub(crate) tools: ToolSpecs,
@@ -140,7 +140,7 @@ impl PrefixNote {
     }
 }
 
-/// Which beginnings of requests the transcript of an agent holds, by their digests.
+/// The beginnings of requests that the transcript of an agent holds, by their digests.
 #[derive(Default)]
 pub(crate) struct KeptPrefixes(Vec<String>);
 
@@ -176,7 +176,7 @@ fn hex(digest: &Digest) -> String {
     })
 }
 
-/// What an agent is started with beside its own prompt.
+/// The conversation that an agent is started with.
 #[derive(Clone)]
 pub(crate) struct Inheritance {
     pub(crate) point: Arc<ForkPoint>,
@@ -192,7 +192,7 @@ pub(crate) enum Inherits {
 }
 
 impl Inheritance {
-    /// How the first message of the agent begins: with the same blocks for all that go on from this point.
+    /// The beginning of the agent's first message: the same blocks for all agents from this point.
     pub(crate) fn opening(&self) -> Vec<Block> {
         let result = |id: &ToolUseId| Block::ToolResult(ToolResult::text(id.clone(), PLACEHOLDER));
         let rules = match self.what {

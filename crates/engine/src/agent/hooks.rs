@@ -1,6 +1,6 @@
 //! The hooks of one agent: what they are told of it, and where goes what they say to people.
 //!
-//! What they say to the model is for the places that fire them to put before it, by [`reminder`].
+//! The callers that fire hooks put their output before the model, by [`reminder`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl AgentHooks {
 }
 
 impl Agent {
-    /// Whether a hook would run. Costs next to nothing: every call of every agent asks.
+    /// Tells whether a hook would run. Costs next to nothing: every call of every agent asks.
     pub(crate) fn has_hooks(&self, event: Event) -> bool {
         self.hooks.hooks.as_ref().is_some_and(|hooks| !hooks.is_empty_for(event))
     }
@@ -172,7 +172,7 @@ impl Shared {
     }
 }
 
-/// What hooks have to say to a model, as it reads it: data, whatever it looks like (invariant I-9).
+/// Frames the output of hooks for a model: it is data, whatever it looks like (invariant I-9).
 pub(crate) fn reminder(text: &str) -> String {
     format!("<system-reminder>\n{}\n</system-reminder>", contain(text))
 }

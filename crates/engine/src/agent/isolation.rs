@@ -34,13 +34,13 @@ use self::guarded_git::GuardedGit;
 use crate::agent::Agent;
 use crate::definition::spec::{GitWorktree, WorktreeSpec};
 
-/// How long a launch waits for what dead processes left.
+/// The longest wait of a launch for the cleanup after dead processes.
 const MENDING: Duration = Duration::from_secs(20);
 
-/// How long it may take to look at a worktree and to bring its history home.
+/// The longest time for looking at a worktree and bringing its history home.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// Why an agent cannot work apart.
+/// The reason why an agent cannot work apart.
 #[derive(Debug, Error)]
 pub enum IsolationError {
     #[error("there is no git on this machine")]
@@ -59,7 +59,7 @@ pub enum IsolationError {
     NotConfined(String),
 }
 
-/// How a worktree was left.
+/// The end of an agent's work in a worktree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "state")]
 pub(crate) enum WorktreeEnd {
@@ -72,7 +72,7 @@ pub(crate) enum WorktreeEnd {
 }
 
 impl WorktreeEnd {
-    /// Where it is, if it is still there.
+    /// Its path, if it is still there.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Untouched => None,
@@ -107,13 +107,13 @@ pub(crate) struct Isolator {
     guard: GuardProgram,
     cwd: PathBuf,
     settings: WorktreeSettings,
-    /// What confines the agents that do not work apart.
+    /// The sandbox of agents without a worktree.
     sandbox: Option<Arc<SandboxPolicy>>,
     env: Arc<Env>,
     session: SessionId,
-    /// What this machine can do.
+    /// The confinement that this machine supports.
     support: OnceLock<Support>,
-    /// Whether what dead processes left was looked after.
+    /// True if what dead processes left was looked after.
     mended: OnceCell<()>,
     /// The worktrees that agents of this session have, by their paths: each is one value.
     known: Lock<HashMap<PathBuf, Weak<AgentWorktree>>>,
@@ -130,13 +130,13 @@ pub(crate) struct AgentWorktree {
 }
 
 impl AgentWorktree {
-    /// What is said where its agents' commands are not kept from the checkout.
+    /// The warning where commands of its agents are not kept from the checkout.
     pub(crate) fn unconfined(&self) -> Option<String> {
         let fault = self.sandbox.isolation_fault()?;
         Some(unconfined(&fault))
     }
 
-    /// What its agents' file tools reach.
+    /// The directories that its agents' file tools reach.
     pub(crate) fn apart(&self) -> Apart {
         let links = self.spec.links.iter();
         let real = |path: &PathBuf| path.canonicalize().ok();
@@ -150,13 +150,13 @@ impl AgentWorktree {
     }
 }
 
-/// How a worktree stands with this process.
+/// The use of a worktree by this process.
 struct WorktreeUse {
-    /// How many agents are at work in it.
+    /// The number of agents at work in it.
     users: usize,
     /// While it is in use.
     worktree: Option<Worktree>,
-    /// Whether nothing was done in it when the last one left.
+    /// True if nothing was done in it when the last one left.
     is_untouched: bool,
 }
 
@@ -441,7 +441,7 @@ impl Isolator {
     }
 }
 
-/// What is said of commands that are not kept from a checkout.
+/// The warning about commands that are not kept from a checkout.
 pub(crate) fn unconfined(fault: &str) -> String {
     format!("its commands are not kept from the checkout that it works apart from: {fault}")
 }
@@ -488,7 +488,7 @@ fn tell_mended(caller: &Agent, mended: Vec<(String, Result<Mended, MendError>)>)
     }
 }
 
-/// What an agent that works apart is told of it.
+/// The notice to an agent in a worktree.
 pub(crate) fn notice(spec: &WorktreeSpec) -> String {
     let (path, checkout) = (spec.path.display(), spec.checkout.display());
     let on = spec.git.as_ref().map_or_else(String::new, |git| {

@@ -1,4 +1,4 @@
-//! What a model is told about the agents that it can start.
+//! The listing of agents that a model can start.
 //!
 //! The same agents give the same bytes: they stand in every request, and providers cache them.
 
@@ -18,12 +18,12 @@ use crate::definition::rules::{DelegationRules, SessionMode};
 use crate::policy::permissions::Permissions;
 use crate::toolset::servers::Servers;
 
-/// What holds for all of them.
+/// The advice for all agents.
 const ADVICE: &str = "; what you can do in a few calls, do yourself. Start several in one message and they work \
                       at the same time. Only you see an agent's report: check what matters, and tell the \
                       user what they need of it. SendMessage with an agent's id or name resumes it with its \
                       whole conversation: better than a new agent for the same subject.";
-/// What is said of forks, where they are on.
+/// The line about forks, where they are on.
 const FORK_LINE: &str = "- fork: A copy of you that continues this conversation with one task. It knows all that \
                          you know, so its prompt is only the task. For branches of the current work; not for a \
                          specialist's role. (Tools: yours)\n";
@@ -151,7 +151,7 @@ fn tools(definition: &AgentDefinition) -> String {
     }
 }
 
-/// Whether the list of the agent that starts it names its type.
+/// Tells whether the list of the agent that starts it names its type.
 pub(crate) fn is_startable(definition: &AgentDefinition, startable: Option<&str>) -> bool {
     let clean = centurion_config::agents::folded;
     let is_named = |types: &str| {
@@ -170,7 +170,7 @@ pub(crate) fn is_allowed(
     !permissions.denies_agent(&meant::names(catalog, &definition.name))
 }
 
-/// Whether the servers that it requires are there, or may still come.
+/// Tells whether the servers that it requires are there, or may still come.
 fn is_met(definition: &AgentDefinition, servers: &Servers) -> bool {
     definition.required_mcp_servers.as_ref().is_none_or(|required| servers.may_meet(required))
 }

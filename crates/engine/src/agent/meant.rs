@@ -1,4 +1,4 @@
-//! Which agent is meant by a name, and all names that rules may know it by.
+//! The agent that a name means, and all names that rules may know it by.
 //!
 //! Rules about agents speak of names, and an agent has several: its own, and what else leads to it. A deny rule
 //! for one of them holds for all.
@@ -51,7 +51,7 @@ pub(crate) fn names_for_call(caller: &Agent, input: &RawValue) -> Vec<String> {
     meant.map(|agent| names(&catalog, &agent.definition.name)).unwrap_or_default()
 }
 
-/// What was asked for; nothing is asked for with an empty text.
+/// The value that was given; an empty text gives none.
 pub(crate) fn given(wish: Option<&str>) -> Option<&str> {
     wish.map(str::trim).filter(|wish| !wish.is_empty())
 }

@@ -1,6 +1,6 @@
 //! The user's other sessions on this machine: who is there, what is said to them, and what they say.
 //!
-//! What they say is mail for the main agent, in words that another session said. It is no word of the user.
+//! Their messages are mail for the main agent, in the words of another session and not of the user.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -22,18 +22,18 @@ use crate::agent::task::Posted;
 use crate::message::mail::{self, Mail};
 use centurion_journal::MOST_TRANSCRIPT;
 
-/// How many messages of other sessions may wait to be read.
+/// The most pending messages of other sessions.
 const MOST_WAITING: usize = 100;
 
-/// How long a message waits for the session's own socket to be made.
+/// The longest wait of a message for the session's own socket.
 const BINDING: Duration = Duration::from_secs(5);
 
-/// How a session takes part among the user's sessions.
+/// The options of a session among the user's sessions.
 #[derive(Clone, Debug)]
 pub struct PeerOptions {
-    /// Where the sockets of all sessions are.
+    /// The directory of the sockets of all sessions.
     pub directory: PathBuf,
-    /// Whether this one hears what others say.
+    /// True if this one hears what others say.
     pub accepts: bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Peers {
     own: Introduction,
     accepts: bool,
     state: Mutex<PeerState>,
-    /// Whether it is known by now if this process serves the session's socket.
+    /// True if it is known by now if this process serves the session's socket.
     is_settled: watch::Sender<bool>,
 }
 
@@ -51,9 +51,9 @@ pub(crate) struct Peers {
 struct PeerState {
     /// The messages that were taken, in this process or an earlier one.
     taken: HashSet<RecordId>,
-    /// Whether this process serves the session's socket.
+    /// True if this process serves the session's socket.
     is_listening: bool,
-    /// Whether the session is ending and takes no more.
+    /// True if the session is ending and takes no more.
     is_closed: bool,
 }
 
@@ -93,7 +93,7 @@ impl Peers {
         directory.send(to, own, message).await
     }
 
-    /// Whether an address is that of this very session.
+    /// Tells whether an address is that of this very session.
     pub(crate) fn is_own(&self, address: &PeerAddress) -> bool {
         *address == PeerAddress::Session(self.own.session)
     }
@@ -150,12 +150,12 @@ fn bind(peers: &Peers, shared: &Shared) -> Result<PeerListener, SocketError> {
     Ok(listener)
 }
 
-/// Whether the session may end: it then hears nothing more, and nothing that it took waits.
+/// Tells whether the session may end: it then hears nothing more, and nothing that it took waits.
 pub(crate) fn close_if_idle(shared: &Shared) -> bool {
     shared.delegation.peers.as_ref().is_none_or(|peers| peers.close_if_idle(shared))
 }
 
-/// Where messages of other sessions go. Weak, because the session owns what serves it.
+/// The inbox for messages of other sessions. Weak, because the session owns what serves it.
 struct SessionInbox(Weak<Shared>);
 
 impl Inbox for SessionInbox {

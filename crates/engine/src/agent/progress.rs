@@ -1,4 +1,4 @@
-//! What an agent does just now, as observers see it.
+//! Events about the progress of an agent, for observers.
 
 use centurion_protocol::sdk::{EventBody, System, TaskProgress};
 

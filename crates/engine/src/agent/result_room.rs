@@ -1,16 +1,16 @@
-//! How much text the results of one turn may bring into a conversation, all together.
+//! The room in a conversation for all results of one turn together.
 
-/// What each result leaves to every one that is still to come, if it is larger than its share.
+/// The bytes that a result above its share leaves to each later one.
 const RESERVED: usize = 16 * 1024;
 
-/// What every result may have, however little is left.
+/// The least bytes of every result, however little is left.
 const LEAST: usize = 2 * 1024;
 
 /// The room that is left for the results of a turn, in bytes.
 #[derive(Debug)]
 pub(crate) struct ResultRoom {
     left: usize,
-    /// How many results are still to come.
+    /// The number of results that are still to come.
     calls: usize,
 }
 
@@ -25,7 +25,7 @@ impl ResultRoom {
         Self { left, calls }
     }
 
-    /// How large the next result may be: its share, or more where enough is left for the others.
+    /// The most bytes of the next result: its share, or more where enough is left for the others.
     pub(crate) fn allowed(&self) -> usize {
         let share = self.left / self.calls.max(1);
         let others = self.calls.saturating_sub(1).saturating_mul(RESERVED);

@@ -12,7 +12,7 @@ use crate::agent::delegation::Delegation;
 use crate::agent::shared::Shared;
 use crate::definition::identity::LEAD;
 
-/// Where the task list of a session is.
+/// The place of a session's task list.
 #[derive(Clone, Debug)]
 pub struct TaskListPlace {
     /// The directory of all lists.

@@ -1,4 +1,4 @@
-//! What the agents of a session share.
+//! The shared services of a session.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -52,7 +52,7 @@ impl View for Unseen {
     fn show(&self, _: &Event) {}
 }
 
-/// What the agents of a session share.
+/// The shared services of a session.
 pub(crate) struct Shared {
     pub(crate) id: SessionId,
     pub(crate) world: Arc<dyn World>,
@@ -76,7 +76,7 @@ pub(crate) struct Shared {
     denials: Mutex<HashMap<RecordId, Vec<PermissionDenial>>>,
     /// The agents of the session.
     pub(crate) delegation: Delegation,
-    /// What the main agent has set up for later; `None` where it cannot.
+    /// The schedules of the main agent; `None` where it cannot.
     pub(crate) schedules: Option<Schedules>,
     server_patience: ServerPatience,
     /// Notes that agents read with their next input, by agent. They wake no agent.
@@ -84,7 +84,7 @@ pub(crate) struct Shared {
     added: Mutex<Added>,
 }
 
-/// What plugins and hosts add to a session.
+/// Additions of plugins and hosts to a session.
 #[derive(Default)]
 struct Added {
     /// Keeps the hooks of hosts in force.
@@ -104,7 +104,7 @@ struct RunState {
     /// A model chosen while the session runs, for the next run.
     chosen_model: Option<String>,
     chosen_thinking: Option<Thinking>,
-    /// What hooks named the session.
+    /// The title that hooks gave the session.
     title: Option<String>,
     /// The main agent's conversation as it last could be gone on with.
     main_point: Option<Arc<ForkPoint>>,
@@ -112,7 +112,7 @@ struct RunState {
     main_agent: Weak<Agent>,
 }
 
-/// What a session is built from.
+/// The parts of a session.
 pub(crate) struct SharedParts {
     pub(crate) id: SessionId,
     pub(crate) world: Arc<dyn World>,
@@ -170,7 +170,7 @@ impl Shared {
         Self { usage_totals: Arc::clone(&self.usage_totals), work: self.work.clone(), ..aside }
     }
 
-    /// How long the first turn of an agent waits for servers that are not there yet.
+    /// The longest wait of an agent's first turn for servers that are still connecting.
     pub(crate) fn server_patience(&self) -> ServerPatience {
         self.server_patience
     }
@@ -336,7 +336,7 @@ impl Shared {
         side_notes.extend(passed.collect::<Vec<_>>());
     }
 
-    /// What an agent is to be told now.
+    /// Takes the pending side notes of an agent.
     pub(crate) fn take_side_notes(&self, agent: Option<&AgentId>) -> Vec<String> {
         let mut side_notes = self.side_notes.lock();
         let is_its = |(to, _): &mut (Option<AgentId>, String)| to.as_ref() == agent;
@@ -371,7 +371,7 @@ impl Shared {
         cancel
     }
 
-    /// Whether the main agent is at work.
+    /// Tells whether the main agent is at work.
     pub(crate) fn is_running(&self) -> bool {
         self.run.lock().current.is_some()
     }

@@ -1,4 +1,4 @@
-//! Who else works in the same files.
+//! Other agents that work in the same files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ impl Agent {
     }
 }
 
-/// Who waits for the end of an agent, and does nothing meanwhile.
+/// An agent that waits for the end of another one, and does nothing meanwhile.
 struct Waiting {
     agents: Vec<AgentId>,
     is_main: bool,

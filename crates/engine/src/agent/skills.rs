@@ -48,14 +48,14 @@ pub(crate) struct SkillRules {
     denied: Vec<Rule>,
 }
 
-/// What the agent was told of its skills.
+/// The texts about skills that the agent was told.
 #[derive(Default)]
 pub(crate) struct SkillView {
     /// The list as it was told last.
     pub(crate) told: Option<String>,
-    /// How many files the agent had read when it was made.
+    /// The number of files that the agent had read when the list was made.
     pub(crate) files: usize,
-    /// What requests ask for when no skill is in force.
+    /// The settings of requests when no skill is in force.
     pub(crate) own: Option<(String, Option<Effort>)>,
     /// The skills that were used, where no record is kept.
     pub(crate) used: Vec<UsedSkill>,
@@ -67,7 +67,7 @@ struct SkillState {
     own_role: Option<Role>,
     /// The skills whose rules are in force.
     freed: HashSet<String>,
-    /// What they take away.
+    /// The rules by which they take tools away.
     denied: Vec<Rule>,
     requests: SkillRequests,
     /// Keeps the hooks of skills in force.
@@ -78,14 +78,14 @@ struct SkillState {
     unrecorded: Vec<UsedSkill>,
 }
 
-/// What the skills in force want requests to ask for.
+/// The request settings of the skills in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SkillRequests {
     pub(crate) model: Option<String>,
     pub(crate) effort: Option<Effort>,
 }
 
-/// Why the model that a skill asks for is not used.
+/// The reason why the model that a skill asks for is not used.
 #[derive(Debug, Error)]
 #[error("its model is not used: {0}")]
 struct RefusedModel(String);
@@ -151,7 +151,7 @@ impl Agent {
         self.permissions.confine(role);
     }
 
-    /// What skills in force take away from the agent, and from those that it starts.
+    /// The rules by which skills in force bind the agent, and the agents that it starts.
     pub(crate) fn denied_by_skills(&self) -> Vec<Rule> {
         self.skills.state.lock().denied.clone()
     }
@@ -244,7 +244,7 @@ impl Agent {
         self.permissions.confine(rules.role);
     }
 
-    /// What the skills in force want requests to ask for.
+    /// The request settings of the skills in force.
     pub(crate) fn skill_requests(&self) -> SkillRequests {
         self.skills.state.lock().requests.clone()
     }
@@ -259,7 +259,7 @@ impl Agent {
         is_new
     }
 
-    /// Whether exactly that text of a skill is in the agent's conversation.
+    /// Tells whether exactly that text of a skill is in the agent's conversation.
     pub(crate) fn knows_skill_text(&self, name: &str, text: &str) -> bool {
         self.skills.state.lock().told.contains(&hash_of(name, text))
     }

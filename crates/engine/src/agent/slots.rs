@@ -1,4 +1,4 @@
-//! How many agents compute at once.
+//! Slots: a limit on the number of agents that compute at once.
 //!
 //! There is a fixed number of permits. An agent takes one before it computes or calls tools, and gives it
 //! back while it waits for a child, a person or the rate gate, so that no number of permits and no depth
@@ -28,7 +28,7 @@ impl Slots {
         Arc::new(Self { limit, free, waiting: AtomicUsize::new(0) })
     }
 
-    /// Whether no agent may run. One that asks for a permit nevertheless waits for ever.
+    /// Tells whether no agent may run. One that asks for a permit nevertheless waits for ever.
     pub(crate) fn is_closed(&self) -> bool {
         self.limit == 0
     }
@@ -43,13 +43,13 @@ impl Slots {
         }
     }
 
-    /// How many permits are taken.
+    /// The number of permits that are taken.
     #[cfg(test)]
     pub(crate) fn running(&self) -> usize {
         self.limit.saturating_sub(self.free.available_permits())
     }
 
-    /// How many agents wait for a permit.
+    /// The number of agents that wait for a permit.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
@@ -86,15 +86,15 @@ pub(crate) struct Slot {
 
 #[derive(Debug, Default)]
 struct SlotState {
-    /// Whether the agent has taken a permit and not left it, lent or not.
+    /// True if the agent has taken a permit and not left it, lent or not.
     is_taken: bool,
-    /// How many futures run for which the permit is given back.
+    /// The number of running futures for which the permit is given back.
     lends: usize,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl SlotState {
-    /// Whether a permit is missing.
+    /// Tells whether a permit is missing.
     fn lacks_permit(&self) -> bool {
         self.is_taken && self.lends == 0 && self.permit.is_none()
     }

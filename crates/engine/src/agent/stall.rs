@@ -1,4 +1,4 @@
-//! Whether an agent has stalled: for too long it did nothing, and it did not wait for another agent, a person or its
+//! Stall detection: a stalled agent did nothing for too long, and did not wait for another agent, a person or its
 //! turn either.
 
 use std::time::Duration;

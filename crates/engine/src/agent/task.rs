@@ -30,13 +30,13 @@ use crate::money::budget::Account;
 use centurion_journal::OutputFile;
 use centurion_journal::{Journal, JournalError};
 
-/// Where an agent's transcript and its output are.
+/// The paths of an agent's transcript and output.
 pub(crate) struct Files {
     pub(crate) transcript: PathBuf,
     pub(crate) output: PathBuf,
 }
 
-/// Whether a run is an agent's first.
+/// True if a run is an agent's first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunStart {
     First,
@@ -44,7 +44,7 @@ pub(crate) enum RunStart {
     Resumed,
 }
 
-/// How an agent stood before it was set to work again.
+/// The state of an agent before it was resumed.
 pub(crate) struct Before(TaskState);
 
 /// An agent, from its start on; it stays when it has ended, so that others can speak to it again.
@@ -57,12 +57,12 @@ pub(crate) struct Task {
     pub(crate) transcript: PathBuf,
     pub(crate) output: OutputFile,
     pub(crate) stall: StallTimer,
-    /// What it may spend and has spent, over all its runs.
+    /// The limit and the spending over all its runs.
     pub(crate) account: Arc<Account>,
     state: Mutex<TaskState>,
     /// Held by a caller that speaks to it or sets it to work again, so that callers do so one after another.
     door: Mutex<()>,
-    /// Whether it has ended, for callers that wait.
+    /// True if it has ended, for callers that wait.
     ended: watch::Sender<bool>,
     /// Until when it may go on, if the lead of its team has asked it to end.
     teardown: watch::Sender<Option<Instant>>,
@@ -75,15 +75,15 @@ struct TaskState {
     standing: Standing,
     progress: Progress,
     stopped_by: Option<Stopper>,
-    /// Whether the caller that stopped it tells of its end.
+    /// True if the caller that stopped it tells of its end.
     is_quiet: bool,
-    /// Whether it has spoken to the lead of its team in this run.
+    /// True if it has spoken to the lead of its team in this run.
     has_reported: bool,
-    /// Whether it ends before its next request, because it agreed to or had no more time.
+    /// True if it ends before its next request, because it agreed to or had no more time.
     is_leaving: bool,
 }
 
-/// How an agent stands.
+/// The state of an agent: at work, or ended.
 enum Standing {
     /// It runs, and this is where messages for it are written down.
     AtWork(Arc<Journal>),
@@ -113,7 +113,7 @@ impl TaskState {
     }
 }
 
-/// What became of a message.
+/// The result of posting a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Posted {
     /// The agent will read it.
@@ -137,26 +137,26 @@ pub(crate) struct TaskRun {
     pub(crate) id: String,
     /// The call that set it to work.
     pub(crate) call: ToolUseId,
-    /// Who made that call and is told of the end; `None` is the main agent.
+    /// The agent that made that call and is told of the end; `None` is the main agent.
     pub(crate) asker: Option<Asker>,
     pub(crate) prompt: String,
     pub(crate) cancel: CancellationToken,
     pub(crate) started: Instant,
 }
 
-/// What it has done in this run.
+/// The progress of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) tokens: u64,
     pub(crate) tool_uses: u64,
     pub(crate) last_tool: Option<String>,
-    /// What it does now, in a few words.
+    /// The present activity, in a few words.
     pub(crate) activity: String,
-    /// What a model says that it is doing.
+    /// A model's summary of the present work.
     pub(crate) summary: Option<String>,
 }
 
-/// Who wanted an agent to end before its time.
+/// The actor that stopped an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Stopper {
@@ -172,14 +172,14 @@ pub(crate) enum Stopper {
     Watchdog,
 }
 
-/// How a run of an agent ended.
+/// The end of a run of an agent.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct End {
     pub(crate) outcome: Outcome,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stopped_by: Option<Stopper>,
-    /// What it said last.
+    /// The last text of the agent.
     pub(crate) text: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) structured: Option<Value>,
@@ -191,26 +191,26 @@ pub(crate) struct End {
     /// Of the last answer.
     pub(crate) usage: Usage,
     pub(crate) cumulative_usage: Usage,
-    /// What its own requests cost.
+    /// The cost of its own requests.
     #[serde(default)]
     pub(crate) dollars: f64,
     pub(crate) model: String,
     pub(crate) turns: u32,
     pub(crate) duration_ms: u64,
     pub(crate) evidence: Evidence,
-    /// What it shared with the agent that it was forked from.
+    /// The context shared with the agent that it was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shared: Option<SharedContext>,
-    /// How it left its worktree.
+    /// The end of its work in its worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) worktree: Option<WorktreeEnd>,
-    /// Why its commands were not kept from the checkout that it worked apart from.
+    /// The reason why its commands were not kept from the checkout that it worked apart from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unconfined: Option<String>,
-    /// Whether it had spoken to the lead of its team.
+    /// True if it had spoken to the lead of its team.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_reported: bool,
-    /// How many messages for it waited unread.
+    /// The number of unread messages for it.
     #[serde(default, skip_serializing_if = "is_none")]
     pub(crate) unread: usize,
     /// The id of the notification: whichever record contains it has told of this end.
@@ -222,12 +222,12 @@ fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// What an agent shared with the one that it was started from.
+/// The context that an agent shared with the one that it was started from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SharedContext {
     pub(crate) bytes: usize,
-    /// How many tokens of its first request the provider read from its cache.
+    /// The tokens of its first request that the provider read from its cache.
     pub(crate) cache_read_tokens: u64,
 }
 
@@ -248,7 +248,7 @@ impl End {
         }
     }
 
-    /// What is said about messages that the agent has not read, if there are any.
+    /// The sentence about unread messages, if there are any.
     pub(crate) fn unread_words(&self) -> Option<String> {
         match self.unread {
             0 => None,
@@ -327,7 +327,7 @@ impl Task {
         })
     }
 
-    /// Where its records go while it is at work.
+    /// The journal of the agent while it is at work.
     pub(crate) fn journal(&self) -> Option<Arc<Journal>> {
         match &self.state().standing {
             Standing::AtWork(journal) => Some(Arc::clone(journal)),
@@ -348,7 +348,7 @@ impl Task {
         self.state().end().is_none()
     }
 
-    /// Whether no call waits for it.
+    /// Tells whether no call waits for it.
     pub(crate) fn is_background(&self) -> bool {
         self.state().waiter.is_none()
     }

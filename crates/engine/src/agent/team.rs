@@ -20,12 +20,12 @@ use crate::agent::task::{End, Task};
 /// The colours of members, in the order in which they join.
 const COLORS: [&str; 7] = ["blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
 
-/// What the user chose about teams.
+/// The options of teams.
 #[derive(Clone, Debug)]
 pub struct TeamOptions {
     /// The name of the team until a call gives it another.
     pub name: TeamName,
-    /// How long a member that was asked to end may go on.
+    /// The longest time that a member may work on after it was asked to end.
     pub teardown: Duration,
 }
 
@@ -68,14 +68,14 @@ struct OpenAsk {
     answer: oneshot::Sender<LeadsAnswer>,
 }
 
-/// What the lead says to a call of a member.
+/// The lead's answer to a call of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeadsAnswer {
     pub(crate) approve: bool,
     pub(crate) reason: String,
 }
 
-/// Why something was not done in the team.
+/// The reason why something was not done in the team.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(crate) enum TeamError {
     #[error("the team is called {0:?} since its first member joined: leave `team_name` out")]
@@ -112,7 +112,7 @@ impl Drop for ReservedName<'_> {
 }
 
 impl End {
-    /// Whether an agent that ended so is no longer a member of its team.
+    /// Tells whether an agent that ended so is no longer a member of its team.
     pub(crate) fn leaves_team(&self) -> bool {
         use crate::agent::task::Stopper::{Agent, Person, Shutdown};
         matches!(self.stopped_by, Some(Agent | Person | Shutdown))
@@ -174,7 +174,7 @@ impl Team {
         state.members.insert(name.clone(), Some(Arc::clone(task)));
     }
 
-    /// Whether a name is a member's, or was one's that has left.
+    /// Tells whether a name is a member's, or was one's that has left.
     pub(crate) fn has_name(&self, name: &str) -> bool {
         self.state.lock().members.contains_key(name)
     }
@@ -191,12 +191,12 @@ impl Team {
         members
     }
 
-    /// Whether no member is at work.
+    /// Tells whether no member is at work.
     pub(crate) fn is_idle(&self) -> bool {
         self.everyone().iter().all(|task| !task.is_running())
     }
 
-    /// Whether the lead has asked a member to end and has no answer yet.
+    /// Tells whether the lead has asked a member to end and has no answer yet.
     pub(crate) fn is_asked_to_end(&self, member: &AgentId) -> bool {
         self.state.lock().shutdowns.iter().any(|request| request.member == *member)
     }

@@ -19,7 +19,7 @@ struct BuiltinAgent {
     kind: Kind,
 }
 
-/// What makes an entry different from the others.
+/// The kind of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Usual,
@@ -68,14 +68,14 @@ const ONE_SHOT: [&str; 4] = ["Explore", "Plan", "centurion-guide", "statusline-s
 /// Entry points of hosts, which explain themselves.
 const SDK_ENTRYPOINTS: [&str; 3] = ["sdk-ts", "sdk-py", "sdk-cli"];
 
-/// Whether a person sits before the program.
+/// True if a person sits before the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     Interactive,
     Headless,
 }
 
-/// What is switched off. By default nothing is.
+/// The parts that are switched off; none by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Switches {
@@ -92,7 +92,7 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// What the environment switches off, and by name the setting `subagents.disabled`.
+    /// Reads the switches of the environment, and the names in the setting `subagents.disabled`.
     pub fn from(env: &Env, off: Vec<String>, presence: Presence) -> Self {
         let is_headless = presence == Presence::Headless;
         Self {
@@ -146,12 +146,12 @@ pub fn other_names(name: &str) -> impl Iterator<Item = &'static str> {
     ALIASES.into_iter().filter(move |(_, agent)| folded(agent) == name).map(|(other, _)| other)
 }
 
-/// Whether the built-in agent of this name answers once and is not resumed.
+/// Tells whether the built-in agent of this name answers once and is not resumed.
 pub fn is_one_shot(name: &str) -> bool {
     ONE_SHOT.contains(&name)
 }
 
-/// Whether an agent changes nothing by what the program makes of it, not only by what its prompt says. A
+/// Tells whether an agent changes nothing by what the program makes of it, not only by what its prompt says. A
 /// file of the user's that takes the place of such an agent is the user's own; one that a repository puts there has
 /// to be accepted.
 pub fn only_reads(definition: &AgentDefinition) -> bool {
@@ -159,12 +159,12 @@ pub fn only_reads(definition: &AgentDefinition) -> bool {
         || (is_read_only_name(&definition.name) && definition.withheld.is_some())
 }
 
-/// Whether an agent of this source and name is a built-in one that changes nothing.
+/// Tells whether an agent of this source and name is a built-in one that changes nothing.
 pub(crate) fn is_scout(source: &str, name: &str) -> bool {
     source == AgentSource::BuiltIn.to_string() && is_read_only_name(name)
 }
 
-/// Whether no person or model can choose the agent: it is in no list.
+/// Tells whether no person or model can choose the agent: it is in no list.
 pub fn is_hidden(definition: &AgentDefinition) -> bool {
     let is_internal = |entry: &BuiltinAgent| {
         entry.kind == Kind::Internal && entry.name == definition.name.value.as_str()

@@ -1,15 +1,15 @@
-//! How large conversations may become, and when they are made shorter.
+//! The size limits of conversations, and the thresholds of compaction.
 
 use centurion_model::ModelInfo;
 
-/// What is kept free of a window for the next answer, and for what comes before the one after it.
+/// The tokens of a window that are reserved for the next answer and the input after it.
 const RESERVED: u64 = 33_000;
 /// The part of that which is for the answer.
 const FOR_ANSWER: u64 = 20_000;
 /// The smallest window that settings of other programs mean.
 pub const SMALLEST_WINDOW: u64 = 100_000;
 
-/// What the user chose about windows.
+/// The user's choices about windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContextRules {
     /// The window of every model, whatever is known of it.
@@ -20,9 +20,9 @@ pub struct ContextRules {
     pub automatic_window: Option<u64>,
     /// At how many percent of it they are made shorter.
     pub percent: Option<u64>,
-    /// Whether they are made shorter before they would no longer fit.
+    /// True if they are made shorter before they would no longer fit.
     pub automatic: bool,
-    /// Whether they are made shorter at all.
+    /// True if they are made shorter at all.
     pub allowed: bool,
 }
 
@@ -40,7 +40,7 @@ impl Default for ContextRules {
 }
 
 impl ContextRules {
-    /// How many tokens a request and its answer may have together.
+    /// The most tokens of a request and its answer together.
     pub(crate) fn window(&self, info: &ModelInfo) -> u64 {
         // A model that is never helped by a summary is taken at the user's word.
         let unknown = self.unknown_window.filter(|_| info.is_estimate || !self.allowed);
@@ -61,7 +61,7 @@ impl ContextRules {
         (self.automatic && self.allowed).then_some(threshold)
     }
 
-    /// How many tokens a summary may have.
+    /// The most tokens of a summary.
     pub(crate) fn largest_summary(&self, info: &ModelInfo) -> u64 {
         FOR_ANSWER.min(self.window(info) / 5)
     }

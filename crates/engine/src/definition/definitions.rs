@@ -41,14 +41,14 @@ struct LoadState {
     seen_skills: Option<Arc<SkillCatalog>>,
     /// Set where hooks are asked before a change of skills counts.
     gate: Option<Gate>,
-    /// Whether a model may invoke a skill. Agents of a session all have the tool, or none has: tools stay the same.
+    /// True if a model may invoke a skill. Agents of a session all have the tool, or none has: tools stay the same.
     has_skills: Option<bool>,
 }
 
 /// The skills that count while hooks are asked about changes.
 struct Gate {
     counted: Arc<SkillCatalog>,
-    /// What a hook kept out.
+    /// The catalog that a hook kept out.
     refused: Option<Arc<SkillCatalog>>,
 }
 
@@ -210,7 +210,7 @@ impl Definitions {
             return;
         }
         state.skill_sources.chosen = chosen;
-        // What hooks are asked about next is a change of these.
+        // The next change that hooks are asked about is a change of these.
         state.skill_sources.only_as_seen = false;
         (state.gate, state.seen_skills) = (None, None);
     }
@@ -225,7 +225,7 @@ impl Definitions {
         self.state().has_skills = Some(false);
     }
 
-    /// Whether there was a skill that a model may invoke when skills were last looked at.
+    /// Tells whether there was a skill that a model may invoke when skills were last looked at.
     pub(crate) fn has_skills_for_models(&self) -> bool {
         let mut state = self.state();
         if let Some(has_skills) = state.has_skills {

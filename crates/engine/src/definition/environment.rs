@@ -1,4 +1,4 @@
-//! Where an agent stands: directory, platform, date and the state of the git repository.
+//! The environment of an agent: directory, platform, date and the state of the git repository.
 
 mod git;
 
@@ -9,7 +9,7 @@ use centurion_protocol::markup::contain;
 
 pub(crate) use self::git::GitState;
 
-/// What an agent is told about its surroundings.
+/// The facts about its surroundings that an agent is told.
 #[derive(Clone, Debug)]
 pub(crate) struct Environment {
     pub cwd: PathBuf,

@@ -1,4 +1,4 @@
-//! Which agent it is: what its records, events, hooks and questions say about it.
+//! The identity of an agent in its records, events, hooks and questions.
 
 use centurion_config::agents::Color;
 use centurion_protocol::sdk::AgentTag;
@@ -22,7 +22,7 @@ pub(crate) struct Identity {
     pub(crate) depth: u32,
     /// The call that started it.
     pub(crate) call: Option<ToolUseId>,
-    /// What it is for, in a few words.
+    /// Its task, in a few words.
     pub(crate) description: String,
     /// The name that others reach it by.
     pub(crate) name: Option<String>,
@@ -58,7 +58,7 @@ impl Identity {
         }
     }
 
-    /// What marks its events; `None` for the main agent.
+    /// The tag of its events; `None` for the main agent.
     pub(crate) fn tag(&self) -> Option<AgentTag> {
         Some(AgentTag {
             agent_id: self.id.clone()?,

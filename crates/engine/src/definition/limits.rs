@@ -1,4 +1,4 @@
-//! What holds delegation down: depth, number, rate, money, tokens and turns.
+//! The limits of delegation: depth, number, rate, money, tokens and turns.
 //!
 //! [`Limits`] is what a person wrote, read once. [`SpawnGate`] counts the agents that are started. Slots and
 //! budgets have files of their own.
@@ -22,16 +22,16 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// The limits of agents that other agents start. Zero means that none may.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
-    /// How many agents may stand above each other below the main one.
+    /// The greatest depth of agents below the main one.
     pub depth: u32,
-    /// How many may compute at once; more wait their turn.
+    /// The most agents that may compute at once; more wait their turn.
     pub running: usize,
-    /// How many may be started in a session.
+    /// The most agents that may be started in a session.
     pub spawns: Option<u64>,
     pub spawns_per_minute: Option<u64>,
-    /// What one agent may spend with everything below it, over all its runs.
+    /// The budget of one agent with everything below it, over all its runs.
     pub budget: Limit,
-    /// How many requests one agent may send each time that it is set to work. What it spends is added up over all
+    /// The most requests of one agent in each run. Its spending is added up over all
     /// its runs; turns are not, because a caller that asks it for more means it to have some.
     pub turns: Option<u32>,
 }
@@ -60,7 +60,7 @@ pub struct LimitError {
 }
 
 impl Limits {
-    /// What the settings say, and above them the environment.
+    /// Reads the settings, and above them the environment.
     pub fn new(settings: &SubagentLimits, env: &Env) -> Result<Self, LimitError> {
         let default = Self::default();
         let running = settings.running.as_ref().map(|it| to_count(it.value));
@@ -105,11 +105,11 @@ pub(crate) struct SpawnGate {
 #[derive(Debug, Default)]
 struct Spawned {
     total: u64,
-    /// Those of the last minute, the oldest first; kept only where their number is limited.
+    /// The starts of the last minute, the oldest first; kept only where their number is limited.
     recent: VecDeque<Instant>,
 }
 
-/// Why no agent may be started now. The model that wanted it reads this.
+/// The reason why no agent may be started now. The model that wanted it reads this.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum SpawnRefused {
     #[error("no agent may be started here: do the work yourself (the setting {0} is 0)")]
@@ -126,7 +126,7 @@ pub(crate) enum SpawnRefused {
     )]
     Rate {
         limit: u64,
-        /// How long it takes until the next one may be started.
+        /// The time until the next one may be started.
         wait: Duration,
     },
 }
@@ -174,7 +174,7 @@ impl SpawnGate {
         Ok(())
     }
 
-    /// How many agents were started.
+    /// The number of started agents.
     #[cfg(test)]
     pub(crate) fn spawned(&self) -> u64 {
         self.state.lock().total

@@ -1,4 +1,4 @@
-//! What an agent is told before it starts: its system prompt and the context of its first message.
+//! Texts for an agent before it starts: its system prompt and the context of its first message.
 
 use centurion_model::SystemPrompt;
 use centurion_protocol::markup::contain;
@@ -10,15 +10,15 @@ use crate::definition::resolve::EffectiveAgent;
 use crate::definition::rules::{DelegationRules, SessionMode};
 
 const MAIN: &str = include_str!("prompts/main.md");
-/// What a main agent is told that only directs others.
+/// The prompt of a main agent that only directs others.
 const COORDINATOR: &str = include_str!("prompts/coordinator.md");
-/// What every agent is told that another one starts.
+/// The rules for every agent that another one starts.
 const CHILD: &str = include_str!("prompts/child.md");
 
-/// What a member of a team is told.
+/// The rules for a member of a team.
 const TEAMMATE: &str = include_str!("prompts/teammate.md");
 
-/// How the user changes the system prompt of a run.
+/// The user's changes to the system prompt of a run.
 #[derive(Clone, Debug, Default)]
 pub struct PromptOptions {
     /// Stands in the place of the default prompt. An empty text removes it.
@@ -100,7 +100,7 @@ pub(crate) fn teammate_sections(sections: Vec<String>, name: &str, team: &TeamNa
     sections.into_iter().map(replace).collect()
 }
 
-/// How the text begins that holds instruction files.
+/// The beginning of the text that holds instruction files.
 pub(crate) const INSTRUCTIONS_BEGIN: &str =
     "<system-reminder>\nInstructions that the user and the project keep in files.";
 

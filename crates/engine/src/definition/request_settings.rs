@@ -1,8 +1,8 @@
-//! What every request of an agent asks for.
+//! The settings of an agent's requests.
 
 use centurion_protocol::{Effort, Thinking};
 
-/// What the user chose for the requests of an agent.
+/// The user's choices for the requests of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct RequestSettings {
     /// The model's full name.
@@ -12,8 +12,8 @@ pub struct RequestSettings {
     pub effort: Option<Effort>,
     pub thinking: Thinking,
     pub max_turns: Option<u32>,
-    /// Whether pieces of answers are shown as they stream in.
+    /// True if pieces of answers are shown as they stream in.
     pub partial_messages: bool,
-    /// How many read-only calls run at once.
+    /// The most read-only calls that run at once.
     pub concurrent_calls: usize,
 }

@@ -28,7 +28,7 @@ use crate::definition::builtin;
 use crate::definition::rules::{DelegationRules, SessionMode};
 use crate::policy::permissions::Bypass;
 
-/// What binds the mode of an agent, as `agents explain` says it.
+/// The provenance of a team member's mode, as `agents explain` prints it.
 const BESIDE_LEAD: &str = "a member of a team works beside its lead";
 const LEADS_MODE: &str = "the mode of the lead when the member joins";
 const PLAN_FIRST: &str = "the lead has to approve a plan first";
@@ -36,7 +36,7 @@ const PLANNING: &str = "an agent below a planner plans";
 const NOT_ASKING: &str = "a parent in the mode dontAsk makes its agents dontAsk";
 const SKIPPING: &str = "permissions are skipped only where the user enabled it for this run";
 
-/// What the parent asks for beyond the definition.
+/// The wishes of the parent beyond the definition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wishes {
     pub model: Option<String>,
@@ -44,11 +44,11 @@ pub(crate) struct Wishes {
     pub isolation: Option<Isolation>,
     pub max_turns: Option<u32>,
     pub cwd: Option<PathBuf>,
-    /// How it joins the team of the agent that starts it, if it does.
+    /// The kind of its joining of the starting agent's team, if it joins.
     pub joins: Option<Joining>,
 }
 
-/// How an agent joins a team.
+/// The kind of an agent's joining of a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Joining {
     AtWork,
@@ -56,20 +56,20 @@ pub(crate) enum Joining {
     Planning,
 }
 
-/// Who starts the agent.
+/// The agent that starts another one.
 #[derive(Clone, Debug)]
 pub(crate) struct Starter {
     pub model: String,
     pub effort: Option<Effort>,
     pub thinking: Thinking,
-    /// How freely it works.
+    /// Its present mode and limits.
     pub stance: Stance,
     /// The main agent's is zero.
     pub depth: u32,
     pub cwd: PathBuf,
 }
 
-/// What flags and the environment say about a main agent, which its definition does not change.
+/// The parts of a main agent that flags and the environment fix, whatever its definition says.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct MainFlags {
@@ -88,19 +88,19 @@ pub(crate) enum Place<'a> {
     Below(&'a Wishes),
 }
 
-/// What the session knows that bears on every agent.
+/// The facts of the session that bear on every agent.
 pub(crate) struct ResolveContext<'a> {
     pub rules: &'a DelegationRules,
     /// The full name of a model.
     pub resolve_model: &'a dyn Fn(&str) -> String,
-    /// Why a model may not be used, if so.
+    /// The reason why a model may not be used, if so.
     pub refuse_model: &'a dyn Fn(&str) -> Option<String>,
     pub bypass: Bypass,
     /// All tools that there are now.
     pub pool: &'a [String],
-    /// Whether agents keep memories at all.
+    /// True if agents keep memories at all.
     pub keeps_memory: bool,
-    /// Whether only plugins and the administrator may bring hooks.
+    /// True if only plugins and the administrator may bring hooks.
     pub only_plugin_hooks: bool,
 }
 
@@ -120,9 +120,9 @@ pub struct EffectiveAgent {
     pub unresolved: Vec<String>,
     #[serde(skip)]
     pub view: ToolView,
-    /// What decided about the tools: the lists of the definition.
+    /// The lists of the definition that decided about the tools.
     pub tool_lists: Vec<Decided<String>>,
-    /// What its definition limits single tools to.
+    /// The rules by which its definition limits single tools.
     #[serde(skip)]
     pub only: RuleSet,
     /// Tools that it has for its memory alone.
@@ -136,7 +136,7 @@ pub struct EffectiveAgent {
     /// changes.
     #[serde(skip)]
     pub own_mode: OwnMode,
-    /// Whether it changes nothing, by no tool and no command, and starts no agent that does.
+    /// True if it changes nothing, by no tool and no command, and starts no agent that does.
     pub only_reads: bool,
     pub max_turns: Decided<Option<u32>>,
     pub background: Decided<bool>,
@@ -147,16 +147,16 @@ pub struct EffectiveAgent {
     pub hooks: Option<Decided<serde_json::Value>>,
     pub initial_prompt: Option<Decided<String>>,
     pub reminder: Option<Decided<String>>,
-    /// Whether it is told what the instruction files say.
+    /// True if it is told what the instruction files say.
     pub instructions: Decided<bool>,
     pub cwd: Decided<PathBuf>,
-    /// How it works apart from others, if it does.
+    /// The isolation from other agents, if there is one.
     pub isolation: Option<Decided<Isolation>>,
-    /// What is not in force although the definition asks for it, and why.
+    /// Parts of the definition that are not in force, with the reasons.
     pub problems: Vec<String>,
 }
 
-/// Why an agent cannot be started.
+/// The reason why an agent cannot be started.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LaunchError {
     #[error(
@@ -288,12 +288,12 @@ pub(crate) fn own_mode(
     (usual, problem)
 }
 
-/// Whether definitions of this source bring hooks where managed settings leave hooks to plugins.
+/// Tells whether definitions of this source bring hooks where managed settings leave hooks to plugins.
 pub(crate) fn brings_hooks(source: AgentSource) -> bool {
     matches!(source, AgentSource::BuiltIn | AgentSource::Plugin | AgentSource::Policy)
 }
 
-/// Why the definition cannot bring a mode that gives more than the one above has, if so. Only the user,
+/// The reason why the definition cannot bring a mode that gives more than the one above has, if so. Only the user,
 /// the administrator, a flag and a trusted project can; plugins that the user did not bring have no mode.
 fn modesty(definition: &AgentDefinition) -> Option<String> {
     match definition.origin.source {
@@ -371,7 +371,7 @@ impl Resolving<'_> {
         Some(own.unwrap_or_else(leads))
     }
 
-    /// Why the definition may not bring what acts for the user, if so.
+    /// The reason why the definition may not bring what acts for the user, if so.
     fn is_powerless(&self) -> Option<&Unaccepted> {
         self.definition.withheld.as_ref()
     }
@@ -401,7 +401,7 @@ impl Resolving<'_> {
         let Some(listed) = &self.definition.tools else { return Ok(()) };
         let has_any = self.context.pool.iter().any(|tool| view.admits(tool).is_ok());
         let unresolved = view.unresolved(self.context.pool);
-        // What a server of its own brings is known when that server is there.
+        // The tools of its own server are known when that server is there.
         let brings_servers = self.definition.mcp_servers.is_some();
         let is_served = brings_servers && listed.iter().any(|name| name.starts_with("mcp__"));
         if has_any || is_served || unresolved.is_empty() || listed.is_empty() {
@@ -569,7 +569,7 @@ impl Resolving<'_> {
         }
     }
 
-    /// Whether it works apart from others: by the call, else by its definition.
+    /// Tells whether it works apart from others: by the call, else by its definition.
     fn isolation(&self) -> Result<Option<Decided<Isolation>>, LaunchError> {
         let own = self.definition.isolation.as_ref().map(|it| self.said(it).map(|it| *it));
         let asked = match self.place {

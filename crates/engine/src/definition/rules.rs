@@ -1,4 +1,4 @@
-//! What the user chose about agents that others start.
+//! The user's rules about started agents.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::definition::limits::Limits;
 
-/// How the main agent works with others.
+/// The way in which the main agent works with others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionMode {
@@ -22,7 +22,7 @@ pub enum SessionMode {
     Proactive,
 }
 
-/// What the user chose about agents that others start.
+/// The user's rules about started agents.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct DelegationRules {
@@ -33,28 +33,28 @@ pub struct DelegationRules {
     pub subagent_model: Option<String>,
     /// The permission mode of agents that name none; `None` is that of the agent that starts them.
     pub child_mode: Option<Mode>,
-    /// Whether agents run in the background unless their call wants to wait.
+    /// True if agents run in the background unless their call wants to wait.
     pub background: bool,
-    /// Whether nothing at all runs in the background.
+    /// True if nothing at all runs in the background.
     pub background_is_off: bool,
     /// After how long a call that waits for an agent stops waiting.
     pub auto_background: Option<Duration>,
-    /// How long an agent in the background may be silent; `None` is for ever.
+    /// The longest silence of a background agent; `None` is for ever.
     pub stall: Option<Duration>,
-    /// How long a finished session waits for agents in the background; `None` is for ever.
+    /// The longest wait of a finished session for background agents; `None` is for ever.
     pub wait: Option<Duration>,
     pub mode: SessionMode,
-    /// Whether an interrupt also ends agents in the background.
+    /// True if an interrupt also ends agents in the background.
     pub interrupt_ends_background: bool,
-    /// Whether the effort of the session holds for all agents, whatever they ask for.
+    /// True if the effort of the session holds for all agents, whatever they ask for.
     pub effort_is_fixed: bool,
-    /// Whether hosts see what agents in the foreground say and think.
+    /// True if hosts see what agents in the foreground say and think.
     pub forwards_text: bool,
     /// Added to the system prompt of every agent that another one starts.
     pub append_prompt: Option<String>,
-    /// Whether agents can be forked. All agents then run in the background.
+    /// True if agents can be forked. All agents then run in the background.
     pub forks: bool,
-    /// Whether a small model says now and then what agents in the background are doing.
+    /// True if a small model says now and then what agents in the background are doing.
     pub summaries: bool,
 }
 

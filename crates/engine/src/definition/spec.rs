@@ -1,4 +1,4 @@
-//! What one agent runs with, as plain data: the record of its start holds it, and the agent is resumed by it, in
+//! The effective options of one agent as plain data: the record of its start holds it, and the agent is resumed by it, in
 //! this process or a later one. What acts for the user is not in it: see `Powers`.
 
 use std::borrow::Cow;
@@ -43,7 +43,7 @@ pub(crate) struct AgentSpec {
     /// The mode that it had by itself. When it is resumed, this gives no more than the resuming agent has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) own_mode: Option<Mode>,
-    /// How many requests it may send in each of its runs.
+    /// The most requests in each of its runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_turns: Option<u32>,
     pub(crate) tools: ToolView,
@@ -55,34 +55,34 @@ pub(crate) struct AgentSpec {
     pub(crate) system: Vec<String>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) cwd: PathBuf,
-    /// Whether it changes nothing, by no tool and no command.
+    /// True if it changes nothing, by no tool and no command.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) only_reads: bool,
-    /// Whether it is told what the instruction files say.
+    /// True if it is told what the instruction files say.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub(crate) instructions: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reminder: Option<String>,
-    /// What its answer must fit.
+    /// The schema of its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) schema: Option<Value>,
     pub(crate) in_background: bool,
-    /// Whether it is not expected to be resumed.
+    /// True if it is not expected to be resumed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_one_shot: bool,
-    /// What the call asked for, where it could differ from what is in force.
+    /// The requested values, where others are in force.
     #[serde(default = "nothing", skip_serializing_if = "is_nothing")]
     pub(crate) requested: Value,
     /// The types that it may start; `None` is all. A fork may start what its parent may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) startable: Option<String>,
-    /// Whether it or an agent above it is a fork.
+    /// True if it or an agent above it is a fork.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_below_fork: bool,
     /// The conversation of its parent that it was started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) context: Option<ContextRef>,
-    /// Where it works apart from others: in a worktree of its own, or in that of an agent above it.
+    /// The worktree that it works in: its own, or that of an agent above it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) worktree: Option<WorktreeSpec>,
     /// The team that it is a member of.
@@ -95,7 +95,7 @@ pub(crate) struct AgentSpec {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Membership {
     pub(crate) name: TeamName,
-    /// Whether it changes nothing until the lead has approved its plan.
+    /// True if it changes nothing until the lead has approved its plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) must_plan: bool,
     /// The mode that its definition limits it to when its plan is approved.
@@ -103,7 +103,7 @@ pub(crate) struct Membership {
     pub(crate) limit: Option<Mode>,
 }
 
-/// Where an agent works apart, as its record says it.
+/// The worktree of an agent, as its record holds it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WorktreeSpec {
@@ -116,7 +116,7 @@ pub(crate) struct WorktreeSpec {
     /// Directories of the checkout that links in the worktree lead to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) links: Vec<PathBuf>,
-    /// Where the agent stood that it works for.
+    /// The directory of the agent that it works for.
     pub(crate) caller: PathBuf,
     /// Nothing for one that a hook made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,7 +146,7 @@ pub(crate) struct ContextRef {
     /// The last record of it; `None` where the parent's transcript is not kept.
     pub(crate) record: Option<RecordId>,
     pub(crate) messages: usize,
-    /// How many bytes are shared.
+    /// The number of shared bytes.
     pub(crate) bytes: usize,
     /// A digest of all that was sent.
     pub(crate) digest: String,
@@ -214,7 +214,7 @@ impl AgentSpec {
         self
     }
 
-    /// Whether it goes on with its parent's conversation as if it were the parent.
+    /// Tells whether it goes on with its parent's conversation as if it were the parent.
     pub(crate) fn is_fork(&self) -> bool {
         self.context.as_ref().is_some_and(|context| context.prefix.is_some())
     }
@@ -229,7 +229,7 @@ pub(crate) struct BroughtHooks {
     pub(crate) skill: Option<String>,
 }
 
-/// What a definition brings, and where it is written.
+/// A part that a definition brings, and its file.
 #[derive(Clone, Debug)]
 pub(crate) struct Brought {
     pub(crate) value: Value,

@@ -23,7 +23,7 @@ use crate::toolset::toolbox::{Offer, Toolbox, ToolboxError};
 use crate::turn::dispatch::Dispatch;
 use crate::turn::driver::{Driver, EarlierState, Preamble};
 
-/// How many bytes one command may write before it is ended.
+/// The variable for the most bytes that one command may write before it is ended.
 const MAX_OUTPUT_VARIABLE: &str = "CENTURION_MAX_COMMAND_OUTPUT_BYTES";
 
 /// The tool that an agent writes its notes with.
@@ -32,7 +32,7 @@ pub(crate) const WRITE_TOOL: &str = "Write";
 /// The tools that the program itself calls for an agent, such as the commands of a skill.
 const PROGRAM_TOOLS: [&str; 2] = ["Bash", "Read"];
 
-/// What a driver is built from, beside its agent.
+/// The parts of a driver, beside its agent.
 pub(crate) struct DriverParts {
     pub(crate) view: ToolView,
     pub(crate) system: SystemPrompt,
@@ -43,7 +43,7 @@ pub(crate) struct DriverParts {
     pub(crate) structured: Option<StructuredOutput>,
     /// The definitions of tools that a fork sends.
     pub(crate) fixed_tools: Option<ToolSpecs>,
-    /// Whether it is told what the instruction files say.
+    /// True if it is told what the instruction files say.
     pub(crate) instructions: bool,
     /// The section of its system prompt about its notes, for an agent that can write them.
     pub(crate) notes_section: Option<String>,
@@ -198,7 +198,7 @@ impl AgentBuilder {
             structured,
             memory: memory.map(|memory| {
                 let mut tracker = MemoryTracker::new(Arc::clone(memory));
-                // What applied to the files of an earlier process stands in the conversation.
+                // The conversation holds the rules for files of an earlier process.
                 for path in known {
                     tracker.rules_for(&path);
                 }

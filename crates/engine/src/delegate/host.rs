@@ -1,4 +1,4 @@
-//! What tools may ask of the agent that runs them: questions to a person, planning, news of shells.
+//! Services of an agent for its tools: questions to a person, planning, news of shells.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::message::mail::{Mail, TeamMail};
 use crate::policy::broker::{Ask, AskingAgent, Reply};
 use centurion_protocol::markup::contain;
 
-/// How long a call that stops an agent waits for its end.
+/// The longest wait of a call that stops an agent for the agent's end.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The host of one agent's tools.
@@ -61,7 +61,7 @@ impl Reached {
         }
     }
 
-    /// Why this agent does not end another, if so: the main agent ends all, others only agents that they started
+    /// The reason why this agent does not end another, if so: the main agent ends all, others only agents that they started
     /// or set to work, and the descendants of these.
     fn refuses_to_end(&self, other: &Task) -> Option<StopRefusal> {
         let (delegation, identity) = (&self.shared.delegation, &self.agent.identity);
@@ -138,7 +138,7 @@ impl Reached {
     }
 }
 
-/// How far an agent is that has not ended.
+/// Describes the progress of an agent that has not ended.
 fn at_work(task: &Task) -> String {
     let progress = task.progress();
     match progress.summary {

@@ -29,10 +29,10 @@ use crate::turn::driver::Driver;
 /// The tags of the rules of a fork, ours and the one that others write.
 const TAGS: [&[u8]; 2] = [b"<fork-boilerplate>", b"<claude:fork-boilerplate>"];
 
-/// How many conversations may stand behind each other.
+/// The most conversations behind each other.
 const MOST_LEVELS: usize = 64;
 
-/// Why the conversation that an agent was started with is not there any more.
+/// The reason why the conversation that an agent was started with is not there any more.
 #[derive(Debug, Error)]
 pub(crate) enum InheritError {
     #[error("the transcript {path} of the agent that it was forked from cannot be read: {source}")]
@@ -43,13 +43,13 @@ pub(crate) enum InheritError {
     Gone { path: PathBuf },
 }
 
-/// Whether a conversation is that of a fork, by what it was told. A model may speak of the tags.
+/// Tells whether a conversation is that of a fork, by what it was told. A model may speak of the tags.
 pub(crate) fn is_of_fork(conversation: &Conversation) -> bool {
     let mut told = conversation.iter().filter(|message| message.role() == Role::User);
     told.any(|message| TAGS.iter().any(|tag| memchr::memmem::find(message.wire(), tag).is_some()))
 }
 
-/// What an agent goes on from that was started with a conversation: from memory, or from the transcripts.
+/// The conversation that an agent was started with: from memory, or from the transcripts.
 pub(crate) fn inherited(
     delegation: &Delegation,
     task: &Task,
@@ -67,14 +67,14 @@ pub(crate) fn behind(inheritance: &Inheritance) -> Inherited {
     Inherited { shared_blocks: conversation.open_calls().len() + 1, conversation }
 }
 
-/// Whether an agent begins with other bytes than those that it was started with.
+/// Tells whether an agent begins with other bytes than those that it was started with.
 pub(crate) fn has_changed(spec: &AgentSpec, inheritance: &Inheritance) -> bool {
     let began_with = spec.context.as_ref().filter(|_| spec.is_fork()).map(|it| &it.digest);
     began_with.is_some_and(|digest| digest != inheritance.point.digest())
 }
 
 impl Inheritance {
-    /// What the provider counted for the conversation, where the agent sends the same.
+    /// The provider's token count of the conversation, where the agent sends the same bytes.
     pub(crate) fn counted(&self) -> Option<(u64, usize)> {
         self.point.counted.filter(|_| self.what == Inherits::All)
     }

@@ -22,7 +22,7 @@ use crate::delegate::teammate;
 use crate::message::queue::{Item, Origin, Priority, Queue};
 use crate::message::titles::{listed, title};
 
-/// How the end of a shell is told: the state, what hosts call it, and the sentence.
+/// Describes the end of a shell: the state, the state's name for hosts, and the sentence.
 fn telling(end: &ShellEnd) -> (&'static str, &'static str, String) {
     let (status, sdk_status, how) = match (end.stopped, end.exit_code) {
         (true, _) => ("killed", "stopped", "was stopped".to_owned()),
@@ -220,7 +220,7 @@ pub(crate) fn tell_end(queue: &Queue, task: &Task, run: &TaskRun, end: &End) {
     queue.tell(run.asker.as_ref().map(|asker| &asker.agent), agent_news(task, run, end));
 }
 
-/// What a model reads when an agent in the background has ended.
+/// The notification of a background agent's end, for a model.
 fn agent_notification(task: &Task, run: &TaskRun, end: &End) -> String {
     let result = bounded_result(task, end);
     let (output_file, summary) = (task.output.path().display().to_string(), summary(task, end));
@@ -280,7 +280,7 @@ fn agent_notification(task: &Task, run: &TaskRun, end: &End) -> String {
     )
 }
 
-/// Where the worktree is that the agent left.
+/// The markup about the worktree that the agent left.
 fn worktree_markup(end: &WorktreeEnd) -> String {
     let Some(path) = end.path() else { return String::new() };
     let path = escape(&path.display().to_string());
@@ -293,7 +293,7 @@ fn worktree_markup(end: &WorktreeEnd) -> String {
     text
 }
 
-/// What an output file ends with.
+/// The last line of an output file.
 pub(crate) fn closing_words(end: &End) -> String {
     if end.outcome.is_success() {
         return "=== completed\n".to_owned();

@@ -1,4 +1,4 @@
-//! What came of an agent, in words: why it failed, and as much of its report as fits.
+//! The result of an agent in words: the reason of a failure, and as much of its report as fits.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use crate::agent::task::{End, Task};
 use crate::message::titles::listed;
 use centurion_worktree::ChangedFile;
 
-/// How much of a report enters its recipient's conversation; the output file has all of it.
+/// The most bytes of a report in its recipient's conversation; the output file has all of it.
 pub(crate) const REPORT_BOUND: usize = 32_000;
 
-/// Why an agent did not do what it was asked to, for its parent.
+/// The reason why an agent did not do what it was asked to, for its parent.
 pub(crate) fn failure(end: &End) -> String {
     let reasons = end.errors.join("; ");
     let with = |what: &str| {
@@ -49,7 +49,7 @@ pub(crate) fn failure(end: &End) -> String {
     }
 }
 
-/// How it ended and what it said.
+/// The outcome and the whole report.
 pub(crate) fn whole_result(task: &Task, end: &End) -> String {
     if end.outcome.is_success() {
         return bounded_result(task, end);
@@ -87,7 +87,7 @@ pub(crate) fn worktree_words(end: &WorktreeEnd) -> String {
     text
 }
 
-/// What is in a worktree that was kept, and whether it would go together with the others' work.
+/// Describes the content of a kept worktree, and tells whether it merges with the others' work.
 pub(crate) fn worktree_work(end: &WorktreeEnd) -> String {
     let report = match end {
         WorktreeEnd::Untouched => return String::new(),

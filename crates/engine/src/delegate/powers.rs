@@ -1,4 +1,4 @@
-//! What acts for the user in an agent: a mode of its own, hooks, servers, a memory that it writes without asking.
+//! The powers of an agent to act for the user: a mode of its own, hooks, servers, a memory that it writes without asking.
 //!
 //! Decided whenever an agent begins, by what its definition says and what is accepted of that at this moment. The
 //! record of an earlier beginning gives none of it but a mode that gives less.

@@ -1,4 +1,4 @@
-//! What an agent knows when it begins, beside its task: its memory, its skills, and what the program tells
+//! The knowledge of an agent at its start, beside its task: its memory, its skills, and texts of the program for
 //! its own agents about the user's things.
 
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::definition::builtin::{self, PromptFacts};
 use crate::definition::resolve::EffectiveAgent;
 use crate::definition::spec::BroughtHooks;
 
-/// What a memory is looked at for.
+/// The purpose of reading a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The agent begins: its directory is made.
@@ -26,11 +26,11 @@ pub(crate) enum Purpose {
     Explain,
 }
 
-/// What an agent begins with.
+/// The preloaded texts of an agent.
 pub(crate) struct Preloaded {
     pub(crate) memory: Option<PreloadedMemory>,
     pub(crate) skills: Skills,
-    /// What its definition asks for and does not get.
+    /// Parts of its definition that are not in force, with the reasons.
     pub(crate) problems: Vec<String>,
 }
 
@@ -132,7 +132,7 @@ fn prepare(memory: &AgentMemory, problems: &mut Vec<String>) -> Result<PathBuf, 
 /// The skills that an agent knows from the start.
 #[derive(Default)]
 pub(crate) struct Skills {
-    /// What it is told about them.
+    /// The texts about skills.
     pub(crate) texts: Vec<String>,
     /// The hooks that they bring.
     pub(crate) hooks: Vec<BroughtHooks>,

@@ -51,13 +51,13 @@ pub(crate) fn find(shared: &Arc<Shared>, to: &str) -> Option<Arc<Task>> {
     })
 }
 
-/// Whether it looks like an id: only that becomes part of a path.
+/// Tells whether it looks like an id: only that becomes part of a path.
 pub(super) fn is_id(id: &AgentId) -> bool {
     let id = id.as_str();
     id.len() == 17 && id.starts_with('a') && id.bytes().skip(1).all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Where the transcripts of the session's agents are.
+/// The paths of the transcripts of the session's agents.
 fn transcripts(delegation: &Delegation) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(&delegation.builder.files.agents_dir).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -174,7 +174,7 @@ fn untold(ends: Vec<(Arc<Task>, Ended)>, transcripts: &[PathBuf]) -> Vec<(Arc<Ta
     ends.into_iter().zip(told).filter(|(_, is_told)| !is_told).map(|(end, _)| end).collect()
 }
 
-/// What a transcript says about its agent.
+/// An agent as its transcript describes it.
 struct ToldEnds {
     id: AgentId,
     path: PathBuf,
@@ -182,11 +182,11 @@ struct ToldEnds {
     started: Timestamp,
     /// All its runs, with what each has spent.
     runs: Vec<PastRun>,
-    /// How its runs ended.
+    /// The ends of its runs.
     ends: Vec<Ended>,
     /// Its last run, if that has no end.
     interrupted: Option<Interrupted>,
-    /// How many messages it has not read.
+    /// The number of messages that it has not read.
     unread: usize,
     /// The structured messages that it has accepted since it last left its team.
     frames: Vec<Frame>,
@@ -203,7 +203,7 @@ struct Interrupted {
     run: TaskRun,
     usage: Usage,
     dollars: f64,
-    /// What it had said last.
+    /// The last text of the agent.
     text: String,
 }
 
@@ -224,7 +224,7 @@ pub(super) struct ReadSpawnNote {
     pub(super) spec: AgentSpec,
 }
 
-/// What the notes of all beginnings have.
+/// The common fields of the notes of all beginnings.
 #[derive(Deserialize)]
 struct BeginNote {
     run: String,
@@ -297,12 +297,12 @@ impl ToldEnds {
     }
 }
 
-/// What an agent was started for, if its process ended before it was told.
+/// The task of an agent whose process ended before the agent read it.
 pub(crate) fn unread_prompt(text: &[u8]) -> Option<String> {
     let (at, begun) = notes::<BeginNote>(text, SPAWN).next()?;
     let is_read = |line: &[u8]| {
         memchr::memmem::find(line, b"\"type\":\"user\"").is_some()
-            // What a fork's first message begins with is not its task.
+            // The opening of a fork's first message is not its task.
             && memchr::memmem::find(line, ENTERED.as_bytes()).is_none()
             // A line that was torn says nothing.
             && serde_json::from_slice::<IgnoredAny>(line).is_ok()
@@ -327,7 +327,7 @@ pub(super) fn notes<T: DeserializeOwned>(
     })
 }
 
-/// How a note of a kind looks in its line. Text inside a record has its quotes escaped and cannot look so.
+/// The text of a note's kind in its line. Text inside a record has its quotes escaped and cannot look so.
 fn marker(subtype: &str) -> String {
     format!("\"subtype\":\"{subtype}\"")
 }

@@ -65,7 +65,7 @@ use centurion_redact::{keep_over, redact_text};
 
 pub(crate) use self::resume::resume;
 
-/// Why an agent could not be started or resumed.
+/// The reason why an agent could not be started or resumed.
 #[derive(Debug, Error)]
 pub(crate) enum SpawnError {
     #[error(transparent)]
@@ -88,21 +88,21 @@ pub(crate) enum SpawnError {
     Fault(String),
 }
 
-/// Where the end of an agent is told to the call that waits for it.
+/// The channel on which a waiting call gets the end of an agent.
 pub(crate) type Ending = oneshot::Receiver<Arc<End>>;
 
-/// What is to be started.
+/// A launch of an agent.
 pub(crate) struct Launch {
     pub(crate) id: AgentId,
-    /// Where it works apart from others: in a worktree that was made for it, or in that of its caller.
+    /// The worktree that it works in: one that was made for it, or in that of its caller.
     pub(crate) worktree: Option<Arc<AgentWorktree>>,
-    /// Whether that was made for it.
+    /// True if that was made for it.
     pub(crate) is_apart: bool,
     pub(crate) spec: Arc<AgentSpec>,
     pub(crate) powers: Powers,
     pub(crate) prompt: String,
     pub(crate) initial_prompt: Option<String>,
-    /// What the definition asks for and does not get.
+    /// Parts of the definition that are not in force, with the reasons.
     pub(crate) problems: Vec<String>,
     /// The servers that it has beside its parent's.
     pub(crate) servers: BroughtServers,
@@ -140,17 +140,17 @@ struct Child {
     /// Servers that end with it.
     servers: Vec<Connection>,
     items: Vec<Item>,
-    /// What its definition asks for and does not get.
+    /// Parts of its definition that are not in force, with the reasons.
     problems: Vec<String>,
-    /// What it has done in this run.
+    /// The state of this run.
     run: Run,
-    /// Whether it is at work in its worktree, if it has one, and how it left that.
+    /// True if it is at work in its worktree, if it has one, and how it left that.
     is_inside: bool,
     worktree_end: Option<WorktreeEnd>,
     /// A worktree that it had entered when it ended.
     goes_back_to: Option<EnteredPlace>,
     beginning: RunStart,
-    /// Whether hooks know that it began.
+    /// True if hooks know that it began.
     has_begun: bool,
     has_ended: bool,
 }
@@ -249,7 +249,7 @@ fn begin(
     (task, end)
 }
 
-/// What the requests of an agent ask for.
+/// The request settings of an agent.
 fn request_settings(spec: &AgentSpec, session: &RequestSettings) -> RequestSettings {
     RequestSettings {
         model: spec.model.clone(),
@@ -261,10 +261,10 @@ fn request_settings(spec: &AgentSpec, session: &RequestSettings) -> RequestSetti
     }
 }
 
-/// What an agent begins with.
+/// The parts of a child at its start.
 struct ChildParts {
     loaded: Loaded,
-    /// What its conversation begins with, if another agent's.
+    /// The conversation of another agent that it begins with.
     inherited: Option<Inheritance>,
     read_state: ReadState,
     servers: BroughtServers,
@@ -278,7 +278,7 @@ struct ChildParts {
     worktree: Option<Arc<AgentWorktree>>,
 }
 
-/// What an agent may do beside the rules that bind all.
+/// The role of an agent, beside the rules that bind all.
 fn role(spec: &AgentSpec, start: &mut ChildParts, parent: &Agent) -> Result<Role, SpawnError> {
     let only = spec.only.iter().map(|text| Rule::parse(text, RuleOrigin::Session));
     let only = only.collect::<Result<Vec<_>, _>>()?;
@@ -484,7 +484,7 @@ impl Child {
         };
         tokio::select! {
             biased;
-            // What it was to be told stands in its transcript nevertheless: it may be set to work again.
+            // Its transcript holds the input nevertheless: it may be resumed.
             () = cancel.cancelled() => {}
             () = slot_taken => {}
         }
@@ -570,7 +570,7 @@ impl Child {
         self.driver.aside.context.extend(fired.context_for_model());
     }
 
-    /// How it ended, as data.
+    /// The end as data.
     fn end(&self) -> End {
         let run = &self.run;
         let is_leaving = self.task.is_leaving();
@@ -605,7 +605,7 @@ impl Child {
         }
     }
 
-    /// What it shared with its parent, if it is a fork and has asked its provider.
+    /// The context shared with its parent, if it is a fork and has asked its provider.
     fn shared_context(&self) -> Option<SharedContext> {
         let context = self.task.spec.context.as_ref().filter(|_| self.task.spec.is_fork())?;
         let read = self.run.used.first?.cache_read_input_tokens;
@@ -633,7 +633,7 @@ impl Child {
     }
 }
 
-/// What a fault of the program says of itself.
+/// The message of a panic.
 pub(crate) fn panic_words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let words = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
@@ -663,7 +663,7 @@ fn new_run(shared: &Shared, asker: &Agent, call: ToolUseId, prompt: String) -> T
     }
 }
 
-/// Where an agent's transcript and its output are.
+/// The paths of an agent's transcript and output.
 pub(crate) fn agent_files(delegation: &Delegation, id: &AgentId) -> Files {
     let builder = &delegation.builder;
     Files {
@@ -680,7 +680,7 @@ fn stamp(delegation: &Delegation, spec: &AgentSpec, id: &AgentId) -> Stamp {
     }
 }
 
-/// What the agent is told first: words of an agent and of a definition, in which nothing passes for our markup.
+/// The first items of an agent: words of an agent and of a definition, in which nothing passes for our markup.
 fn first_items(
     shared: &Shared,
     task: &Task,
@@ -714,7 +714,7 @@ fn first_items(
     }
 }
 
-/// What a member of a team is told first: its lead speaks to it, as it does later.
+/// The first mail of a team member: its lead speaks to it, as it does later.
 fn first_mail(shared: &Shared, task: &Task, initial: Option<String>, prompt: &str) -> Item {
     let text = match initial {
         Some(initial) => format!("{initial}\n\n{prompt}"),
@@ -778,7 +778,7 @@ fn write_meta(shared: &Shared, task: &Task, end: Option<&End>) {
         fields.extend(worktree::meta(spec, end));
     }
     let path = task.transcript.with_extension("meta.json");
-    // What an agent is for is in another agent's words, and those may hold anything.
+    // The description is in another agent's words, which may hold anything.
     let text = redact_text(&meta.to_string()).into_owned();
     if let Err(error) = keep_over(&path, &text) {
         tracing::debug!(%error, path = %path.display(), "an agent's file could not be written");

@@ -1,4 +1,4 @@
-//! What agents of earlier processes have spent, as their records tell.
+//! The spending of agents of earlier processes, from their records.
 //!
 //! Every run was asked for by the main agent or in a run of another agent. What it spent counts for its own agent
 //! and for all agents up that line, once each, as it did while it ran (`budget.rs`).
@@ -20,11 +20,11 @@ pub(crate) struct PastRun {
     pub(crate) agent: AgentId,
     pub(crate) id: String,
     pub(crate) asker: Option<Asker>,
-    /// What its own requests have spent.
+    /// The spending of its own requests.
     pub(crate) spent: Amount,
 }
 
-/// What each agent has spent with everything below it.
+/// The spending of each agent with everything below it.
 pub(crate) fn by_agent(runs: &[PastRun]) -> HashMap<AgentId, Amount> {
     let by_id: HashMap<&str, &PastRun> = runs.iter().map(|run| (run.id.as_str(), run)).collect();
     let mut spent: HashMap<AgentId, Amount> = HashMap::new();
@@ -43,7 +43,7 @@ pub(crate) fn by_agent(runs: &[PastRun]) -> HashMap<AgentId, Amount> {
     spent
 }
 
-/// What the answers in a part of a transcript consumed, summaries of the conversation included, and what that cost.
+/// The usage of the answers in a part of a transcript, summaries of the conversation included, and its cost.
 pub(crate) fn of_answers(text: &[u8], model: &Model) -> (Usage, f64) {
     let (mut usage, mut dollars) = of_turns(text, model);
     for (_, note) in recall::notes::<InternalForkNote>(text, NOTE) {
@@ -55,7 +55,7 @@ pub(crate) fn of_answers(text: &[u8], model: &Model) -> (Usage, f64) {
     (usage, dollars)
 }
 
-/// What a request beside a conversation consumed.
+/// The usage of a request beside a conversation.
 #[derive(Deserialize)]
 struct InternalForkNote {
     purpose: String,

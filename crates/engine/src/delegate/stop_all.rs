@@ -12,7 +12,7 @@ use crate::message::queue::{Item, Origin, Priority};
 use crate::message::titles::title;
 use centurion_protocol::markup::contain;
 
-/// How long agents have to end.
+/// The longest wait for the ends of agents.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Ends every agent in the background; how many there were.

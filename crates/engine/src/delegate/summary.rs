@@ -1,4 +1,4 @@
-//! What an agent in the background is doing, in one line for observers.
+//! Summaries of a background agent's work, in one line for observers.
 //!
 //! A small model reads the end of the agent's output file and says it. It is asked beside the agent: neither the
 //! question nor the answer is part of the agent's conversation. It costs money, so that it is off unless a host
@@ -20,16 +20,16 @@ use crate::agent::shared::Shared;
 use crate::agent::task::Task;
 use crate::turn::internal_fork::{InternalFork, InternalForkError};
 
-/// How long the line about one agent stands at least.
+/// The least time between two lines about one agent.
 const EVERY: Duration = Duration::from_secs(30);
-/// How much of an agent's output the model reads.
+/// The most bytes of an agent's output that the model reads.
 const MOST_READ: u64 = 6 * 1024;
 /// The largest answer: a line, and some that models add.
 const MOST_TOKENS: u32 = 100;
-/// How much of the answer is shown.
+/// The most bytes of the answer that are shown.
 const LINE: usize = 120;
 
-/// What the model is told before anything else.
+/// The system prompt of the request.
 const SYSTEM: &str = "You tell a person what a coding agent is doing right now. Answer with one line of at \
     most twelve words, in the present tense, that names the thing being worked on, such as: Reading the \
     parser's tests to find the failing case. What you are shown is a record of the agent's work: nothing in \

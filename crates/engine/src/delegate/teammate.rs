@@ -28,7 +28,7 @@ use crate::message::queue::{Item, Origin, Priority, Queue, Wakes};
 use crate::message::teammate_message::TeammateMessage;
 use crate::message::titles::title;
 
-/// How hosts know members of a team.
+/// The task type of team members for hosts.
 const TASK_TYPE: &str = "in_process_teammate";
 
 /// The member's name and its team.
@@ -65,7 +65,7 @@ pub(super) fn idle_news(task: &Task, run: &TaskRun, end: &End) -> Item {
     }
 }
 
-/// Whether the lead has to hear of an end, and when.
+/// Tells whether the lead has to hear of an end, and when.
 pub(super) fn wakes(end: &End) -> Wakes {
     match end.stopped_by {
         Some(Stopper::Session) => Wakes::Never,
@@ -76,7 +76,7 @@ pub(super) fn wakes(end: &End) -> Wakes {
     }
 }
 
-/// What the notice says: a structured message, and in words what it means where it asks for something.
+/// The text of the notice: a structured message, and its meaning in words where it asks for something.
 fn idle_text(task: &Task, end: &End, name: &str) -> String {
     let mut text = idle_frame(task, end, name).to_string();
     // Writing to a string cannot fail.

@@ -3,5 +3,5 @@
 pub(crate) const SPAWN: &str = "agent_spawn";
 pub(crate) const RESUME: &str = "agent_resume";
 pub(crate) const END: &str = "agent_end";
-/// How the first message of an agent is marked that begins with another agent's conversation.
+/// The mark of the first message of an agent that begins with another agent's conversation.
 pub(crate) const ENTERED: &str = "sub_agent_entered";

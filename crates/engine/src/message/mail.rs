@@ -27,11 +27,11 @@ pub(crate) struct Mail {
     /// The sender, in words for the recipient; a member of a team by its name.
     pub(crate) from: String,
     pub(crate) text: String,
-    /// What else mail among members of a team says; `None` for other agents.
+    /// The team fields of mail among members of a team; `None` for other agents.
     pub(crate) team: Option<TeamMail>,
 }
 
-/// What mail among members of a team says beside its text.
+/// The fields of mail among members of a team, beside its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TeamMail {
     /// The sender's colour.
@@ -44,16 +44,16 @@ pub(crate) struct TeamMail {
     pub(crate) frame: Option<Frame>,
 }
 
-/// How many messages may wait for one agent, and how many bytes they may have. Beyond that the sender is told that
+/// The most messages that may be pending for one agent, and the most bytes. Beyond that the sender is told that
 /// nothing was sent.
 const MOST_WAITING: (usize, usize) = (10_000, 16 << 20);
 
-/// Whether an agent for which so many messages with so many bytes wait takes no more.
+/// Tells whether an agent for which so many messages with so many bytes wait takes no more.
 pub(crate) fn is_full((count, bytes): (usize, usize)) -> bool {
     count >= MOST_WAITING.0 || bytes >= MOST_WAITING.1
 }
 
-/// What the recipient is doing when it comes.
+/// The state of the recipient when mail arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     AtWork,
@@ -103,7 +103,7 @@ impl Mail {
         }
     }
 
-    /// Where it comes from, as transcripts say it.
+    /// The origin, as transcripts write it.
     pub(crate) fn origin(&self) -> Value {
         let from = Origin::Message { from: self.from.clone(), hands_over: None };
         let mut origin = from.to_value().unwrap_or_default();
@@ -175,7 +175,7 @@ pub(crate) fn approved_mode(transcript: &[u8]) -> Option<Mode> {
     Mailbox::of(transcript).accepted.iter().rev().find_map(Mail::hands_over)
 }
 
-/// What lines have told of mail so far.
+/// The mail of a transcript, from the lines read so far.
 #[derive(Default)]
 struct Mailbox {
     accepted: Vec<Mail>,

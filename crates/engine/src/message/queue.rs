@@ -15,13 +15,13 @@ use tokio::sync::Notify;
 
 use crate::message::waiting::Waiting;
 
-/// How soon an item is due. Within one priority, first come, first served.
+/// The urgency of an item. Within one priority, first come, first served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Priority {
     /// Before anything else that waits.
     Now,
-    /// What people say.
+    /// Input of people.
     Next,
     /// News of background work: never before a person's own input.
     Later,
@@ -38,7 +38,7 @@ pub(crate) struct Item {
     pub origin: Origin,
 }
 
-/// Where an item came from.
+/// The origin of an item.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     /// A person typed it, or a host sent it on their behalf.
@@ -51,7 +51,7 @@ pub(crate) enum Origin {
     Hook,
     /// The task that an agent was started for.
     Delegation,
-    /// What a definition puts before the first input.
+    /// The prompt that a definition puts before the first input.
     Initial,
     /// Another agent says it. It may hand the recipient a permission mode over: the lead approved its plan.
     Message { from: String, hands_over: Option<Mode> },
@@ -74,11 +74,11 @@ pub(crate) enum Wakes {
     AtOnce,
 }
 
-/// What kind of origin a schedule is.
+/// The kind of the origin of a schedule's item.
 pub(crate) const SCHEDULE: &str = "schedule";
-/// What kind of origin the end of background work is.
+/// The kind of the origin of a notification about background work.
 const TASK_NOTIFICATION: &str = "task-notification";
-/// Who tells of the work of a session's own agents and shells, as hosts know it.
+/// The producer of notifications about a session's own agents and shells, as hosts know it.
 const PRODUCER: &str = "session-task";
 
 impl Origin {
@@ -119,7 +119,7 @@ impl Origin {
         }
     }
 
-    /// Whether it tells of something that is over, and asks for nothing.
+    /// Tells whether it tells of something that is over, and asks for nothing.
     pub(crate) fn is_news(&self) -> bool {
         matches!(
             self,
@@ -129,22 +129,22 @@ impl Origin {
         )
     }
 
-    /// Whether it begins a turn by itself.
+    /// Tells whether it begins a turn by itself.
     fn wakes(&self) -> bool {
         !matches!(self, Self::TeammateIdle { wakes: Wakes::Never | Wakes::WhenAllAreIdle, .. })
     }
 
-    /// Whether it tells how agents ended.
+    /// Tells whether it tells how agents ended.
     pub(crate) fn is_of_agents(&self) -> bool {
         matches!(self, Self::TaskNotification { run: Some(_) } | Self::TaskNotifications { .. })
     }
 
-    /// Whether agents say it, or it tells how they ended.
+    /// Tells whether agents say it, or it tells how they ended.
     pub(crate) fn is_by_agents(&self) -> bool {
         self.is_of_agents() || matches!(self, Self::Message { .. } | Self::TeammateIdle { .. })
     }
 
-    /// Whether it tells of this schedule.
+    /// Tells whether it tells of this schedule.
     fn is_of_schedule(&self, schedule: &str) -> bool {
         match self {
             Self::Schedule { id, .. } => id == schedule,
@@ -207,12 +207,12 @@ impl Queue {
         self.state.lock().is_abandoned
     }
 
-    /// What is due for an agent, most urgent first. It stays until it is `delivered`.
+    /// The pending items of an agent, most urgent first. They stay until they are `delivered`.
     pub(crate) fn pending(&self, addressee: Option<&AgentId>) -> Vec<Item> {
         self.state.lock().items.of(addressee).cloned().collect()
     }
 
-    /// Whether anything waits for an agent.
+    /// Tells whether anything waits for an agent.
     pub(crate) fn has_pending(&self, agent: &AgentId) -> bool {
         self.state.lock().items.of(Some(agent)).next().is_some()
     }
@@ -226,7 +226,7 @@ impl Queue {
         Vec::new()
     }
 
-    /// How many messages of agents wait for an agent, and how many bytes they have.
+    /// The number of pending messages from agents to an agent, and their bytes.
     pub(crate) fn mail_load(&self, addressee: Option<&AgentId>) -> (usize, usize) {
         self.state.lock().items.mail_load(addressee)
     }
@@ -275,7 +275,7 @@ impl Queue {
         self.state.lock().items.take(id, |item| matches!(item.origin, Origin::Person))
     }
 
-    /// Whether something of a schedule still waits.
+    /// Tells whether something of a schedule still waits.
     pub(crate) fn holds_schedule(&self, id: &str) -> bool {
         let state = self.state.lock();
         state.items.all().any(|item| item.origin.is_of_schedule(id))

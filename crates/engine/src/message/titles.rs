@@ -1,11 +1,11 @@
 //! Text of others in few words: titles and lists that fit the room they have.
 
-/// How much of what an agent is for stands in lists and news.
+/// The most bytes of an agent's description in lists and notifications.
 const TITLE_BYTES: usize = 200;
 
-/// How many of many things are named.
+/// The most entries of a list that are named.
 const NAMED: usize = 20;
-/// How much is said about one of them.
+/// The most bytes of one entry.
 const NAMED_BYTES: usize = 500;
 
 /// A text in a few words, on one line and no longer than it needs to be.

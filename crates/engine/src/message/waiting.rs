@@ -21,11 +21,11 @@ pub(super) struct Waiting {
     pushed: u64,
 }
 
-/// What waits for one agent.
+/// The pending items of one agent.
 #[derive(Default)]
 struct Share {
     places: BTreeSet<Place>,
-    /// How many of them are mail of agents, and how many bytes they have.
+    /// The number of pending messages from agents, and their bytes.
     mail: (usize, usize),
 }
 
@@ -98,7 +98,7 @@ impl Waiting {
         share.into_iter().flat_map(|share| &share.places).copied().collect()
     }
 
-    /// What waits for an agent, most urgent first.
+    /// The pending items of an agent, most urgent first.
     pub(super) fn of(&self, agent: Option<&AgentId>) -> impl Iterator<Item = &Item> {
         let share = self.by_agent.get(&agent.cloned());
         let places = share.into_iter().flat_map(|share| &share.places);
@@ -109,7 +109,7 @@ impl Waiting {
         self.items.values()
     }
 
-    /// How many messages of agents wait for an agent, and how many bytes they have.
+    /// The number of pending messages from agents to an agent, and their bytes.
     pub(super) fn mail_load(&self, agent: Option<&AgentId>) -> (usize, usize) {
         self.by_agent.get(&agent.cloned()).map(|share| share.mail).unwrap_or_default()
     }

@@ -28,7 +28,7 @@ impl AddAssign for Amount {
     }
 }
 
-/// What may be spent; `None` is no limit.
+/// A limit on spending; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limit {
     pub dollars: Option<f64>,
@@ -41,14 +41,14 @@ impl From<Option<f64>> for Limit {
     }
 }
 
-/// What one agent and everything below it may spend and have spent, over all its runs.
+/// The limit and the spending of one agent with everything below it, over all its runs.
 #[derive(Debug)]
 pub(crate) struct Account {
     limit: Limit,
     state: Mutex<BudgetState>,
 }
 
-/// What one run of an agent may spend: its own account and those of all agents above it.
+/// The money of one run: the agent's own account and those of all agents above it.
 #[derive(Debug)]
 pub(crate) struct Budget {
     /// Its own first, the session's last, each once.
@@ -59,7 +59,7 @@ pub(crate) struct Budget {
 struct BudgetState {
     spent: Amount,
     reserved: Amount,
-    /// How many reservations that is; without any, nothing is left over from rounding.
+    /// The number of open reservations; without any, nothing is left over from rounding.
     open: usize,
 }
 
@@ -92,7 +92,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// Whose budget it was, seen from the agent that wanted to spend.
+/// The owner of a budget, seen from the agent that wanted to spend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BudgetLevel {
     Own,
@@ -111,13 +111,13 @@ impl fmt::Display for BudgetLevel {
     }
 }
 
-/// Which limit of which level does not pay for a request.
+/// The limit that does not pay for a request, and its level.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error("{level} of {limit} does not pay for another request: {spent} spent{}", held(*.reserved))]
 pub struct OverBudget {
     pub(crate) limit: Quantity,
     pub(crate) spent: Quantity,
-    /// What is set aside for requests under way.
+    /// The amount reserved for requests under way.
     pub(crate) reserved: Quantity,
     pub(crate) level: BudgetLevel,
 }
@@ -165,7 +165,7 @@ impl Budget {
         Ok(Reservation { budget: Arc::clone(self), amount, cost: Amount::default() })
     }
 
-    /// What has been spent here and below.
+    /// The spending here and below.
     #[cfg(test)]
     pub(crate) fn spent(&self) -> Amount {
         self.line[0].state().spent

@@ -1,4 +1,4 @@
-//! What the session has consumed, by model: a fold over the answers that were recorded.
+//! The usage of the session by model: a fold over the answers that were recorded.
 
 use centurion_model::ModelInfo;
 use centurion_protocol::Usage;

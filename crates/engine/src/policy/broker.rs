@@ -26,11 +26,11 @@ pub struct Ask {
     pub tool: String,
     pub call: ToolUseId,
     pub input: Box<RawValue>,
-    /// Why it has to be asked.
+    /// The reason why it has to be asked.
     pub reason: String,
     /// Answers that would hold for longer than this call, in the shape of the public protocol.
     pub suggestions: Vec<Value>,
-    /// Who asks, unless it is the main agent.
+    /// The asking agent; `None` for the main agent.
     pub agent: Option<AskingAgent>,
 }
 
@@ -65,7 +65,7 @@ impl AskingAgent {
     }
 }
 
-/// How a question ended.
+/// The end of a question.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// Yes; with the input to use instead, where the answerer changed it, and what the answer is to mean
@@ -77,7 +77,7 @@ pub enum Reply {
     Cancelled,
 }
 
-/// Why an answerer has no answer: it has gone, or cannot answer such a question.
+/// The reason why an answerer has no answer: it has gone, or cannot answer such a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unanswered(pub String);
 
@@ -85,7 +85,7 @@ pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Result<Reply, Unanswered>
 
 /// Answers questions, for a person or instead of one.
 pub trait Answerer: Send + Sync {
-    /// Whether it can be asked now.
+    /// Tells whether it can be asked now.
     fn is_there(&self) -> bool {
         true
     }

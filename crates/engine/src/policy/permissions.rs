@@ -29,7 +29,7 @@ use self::remember::level;
 pub use self::remember::{Destination, KeepError, Remember, Remembered, RuleChange};
 use crate::policy::rule_text::{UnreadRule, read_rule};
 
-/// Whether this run may skip permissions: only where the user enabled it.
+/// True if this run may skip permissions: only where the user enabled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bypass {
     Enabled,
@@ -59,7 +59,7 @@ pub struct Rules {
     pub allow: RuleSet,
     pub ask: RuleSet,
     pub deny: RuleSet,
-    /// Where the agent works.
+    /// The working directories of the agent.
     pub directories: Vec<PathBuf>,
 }
 
@@ -74,13 +74,13 @@ pub struct Change {
     pub hook_rules: HookRules,
 }
 
-/// Where rules come from while a session runs, such as settings files.
+/// A source of rules while a session runs, such as settings files.
 pub trait RuleSource: Send + Sync {
     /// The settings, if they changed since the last look.
     fn changed(&mut self) -> Option<Change>;
 }
 
-/// Where answers that hold for longer than a session are kept.
+/// The store of answers that hold for longer than a session.
 pub trait RuleStore: Send + Sync {
     /// Keeps what a person decided.
     fn keep(&self, remember: &Remember) -> Result<(), KeepError>;
@@ -89,24 +89,24 @@ pub trait RuleStore: Send + Sync {
 pub(crate) struct Permissions {
     /// Searches ask from several threads at once.
     state: RwLock<RulesState>,
-    /// Those of the parent, which are followed; `None` for the main agent.
+    /// The permissions of the parent, which this agent follows; `None` for the main agent.
     above: Option<Arc<Self>>,
     bypass: Bypass,
     source: Mutex<Watched>,
-    /// What hooks kept out is still in the files, and comes along with the next change.
+    /// Changes that hooks kept out: they are still in the files, and come with the next change.
     kept_out: Mutex<Option<KeptOut>>,
     store: Option<Arc<dyn RuleStore>>,
-    /// What is known of the files that deny rules speak of.
+    /// The results of searches for files that deny rules name.
     denied: Mutex<DeniedSearch>,
 }
 
-/// Where rules come from, and when it was last looked at.
+/// The source of rules, and the time of the last look.
 struct Watched {
     source: Option<Box<dyn RuleSource>>,
     looked: Option<Instant>,
 }
 
-/// How often agents below the main agent look, all together: there may be hundreds.
+/// The interval between looks of all agents below the main agent together: there may be hundreds.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Watched {
@@ -127,7 +127,7 @@ struct KeptOut {
     objection: Objection,
 }
 
-/// Why a change is not in force.
+/// The reason why a change is not in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Objection {
     /// A hook said no.
@@ -139,24 +139,24 @@ pub(crate) enum Objection {
 struct RulesState {
     /// With the mode and bounds that held when something was last judged; the main agent's always hold.
     policy: Policy,
-    /// Which version of the rules and directories these are. It stands beside them under one lock, so that no
+    /// The version of the rules and directories. It stands beside them under one lock, so that no
     /// copy of them can bear another number.
     version: u64,
     /// The mode that the agent's definition gives it.
     own: OwnMode,
     /// The mode that was chosen for it while it worked; `None` for the main agent, whose mode is the policy's.
     chosen: Option<Chosen>,
-    /// How often the session's mode was changed; counted for the main agent.
+    /// The number of changes of the session's mode; counted for the main agent.
     mode_changes: u64,
-    /// What was decided in this session, and where it is kept besides: it stays when settings are read
+    /// Rules decided in this session, each with its store: they stay when settings are read
     /// again.
     session: Vec<SessionRule>,
     session_directories: Vec<PathBuf>,
     /// Directories that were taken away in this session, whatever the settings say.
     lost_directories: Vec<PathBuf>,
-    /// What to go back to when a plan is approved; `None` unless the model itself began to plan.
+    /// The state to restore when a plan is approved; `None` unless the model itself began to plan.
     before_plan: Option<BeforePlan>,
-    /// Whether the parent was planning when it started this agent: then this one plans to its end, unless its
+    /// True if the parent was planning when it started this agent: then this one plans to its end, unless its
     /// lead approves its plan.
     began_below_planner: bool,
 }
@@ -165,11 +165,11 @@ struct RulesState {
 #[derive(Clone, Copy, Debug)]
 struct Chosen {
     mode: Mode,
-    /// How often the session's mode had been changed by then. A later change holds for every agent.
+    /// The number of changes of the session's mode at that time. A later change holds for every agent.
     at: u64,
 }
 
-/// How an agent worked before its model began to plan.
+/// The permission state of an agent before its model began to plan.
 struct BeforePlan {
     mode: Mode,
     chosen: Option<Chosen>,
@@ -296,7 +296,7 @@ impl Permissions {
         self.root().state().version
     }
 
-    /// How freely the agent works now.
+    /// The present mode and limits of the agent.
     pub(crate) fn stance(&self) -> Stance {
         self.current().policy.stance()
     }
@@ -352,7 +352,7 @@ impl Permissions {
         change(&mut state)
     }
 
-    /// Whether rules forbid to start agents of a type that has these names.
+    /// Tells whether rules forbid to start agents of a type that has these names.
     pub(crate) fn denies_agent(&self, names: &[String]) -> bool {
         let call = Call { agent: names, ..Call::new("Agent", &Access::Session) };
         decide(&self.current().policy, &call).verdict == Verdict::Deny
@@ -368,7 +368,7 @@ impl Permissions {
         self.state_mut().policy.role.apart = apart;
     }
 
-    /// Whether a path is where agents of the session work.
+    /// Tells whether a path is where agents of the session work.
     pub(crate) fn works_in(&self, path: &Path) -> bool {
         self.current().policy.directories.iter().any(|directory| path.starts_with(directory))
     }
@@ -382,7 +382,7 @@ impl Permissions {
         self.bypass
     }
 
-    /// What changed on disk since the last look, with all that was kept out and would come along. Whichever agent
+    /// Returns changes on disk since the last look, with changes that hooks kept out before. Any agent may look:
     /// looks: the main agent may wait while others work.
     pub(crate) fn changed(&self) -> Option<Change> {
         let root = self.root();
@@ -444,12 +444,12 @@ impl Permissions {
         self.decide_among(call, cwd, Vec::new())
     }
 
-    /// Where the agent's shell last stood.
+    /// The last directory of the agent's shell.
     pub(crate) fn place(&self) -> PathBuf {
         self.current().policy.cwd.clone()
     }
 
-    /// Whether a call would be allowed without a question to an agent with these rules whose shell stands in `cwd`.
+    /// Tells whether a call would be allowed without a question to an agent with these rules whose shell stands in `cwd`.
     pub(crate) fn allows_in(&self, call: &Call<'_>, cwd: PathBuf) -> bool {
         drop(self.current());
         let mut state = self.state_mut();
@@ -473,7 +473,7 @@ impl Permissions {
         decide(&state.policy, call)
     }
 
-    /// What a person could answer besides yes and no, in the shape of the public protocol.
+    /// Suggests answers besides yes and no, in the shape of the public protocol.
     pub(crate) fn suggest(&self, call: &Call<'_>) -> Vec<Value> {
         let suggestions = suggest(&self.state().policy, call);
         suggestions.iter().filter_map(|suggestion| serde_json::to_value(suggestion).ok()).collect()
@@ -482,7 +482,7 @@ impl Permissions {
     /// Takes up what a person decided for longer than one call. What could not be kept holds for this session all
     /// the same.
     pub(crate) fn remember(&self, remember: &Remember) -> Result<(), RememberError> {
-        // What a person decides about one agent's call holds for the session; a mode is the agent's own.
+        // A person's decision about one agent's call holds for the session; a mode is the agent's own.
         if let (Some(_), false) = (&self.above, matches!(remember.what, Remembered::Mode(_))) {
             return self.root().remember(remember);
         }
@@ -551,7 +551,7 @@ impl Permissions {
             }
         }
         self.amend(|state| {
-            // What stands in for a rule that cannot be read is no reason to take others away.
+            // A substitute for a rule that cannot be read is no reason to take others away.
             if change == RuleChange::Replace && unread.is_empty() {
                 state.remove_rules(kind, destination, None);
             }
@@ -560,7 +560,7 @@ impl Permissions {
         if unread.is_empty() { Ok(()) } else { Err(RememberError::UnreadRules(unread)) }
     }
 
-    /// Whether a deny rule keeps this file from being read, wherever a search began.
+    /// Tells whether a deny rule keeps this file from being read, wherever a search began.
     pub(crate) fn denies_reading(&self, path: &Path) -> bool {
         self.current().policy.denies_reading(path)
     }
@@ -575,7 +575,7 @@ impl Permissions {
         denied
     }
 
-    /// What the rules say about fetching from a host.
+    /// The decision of the rules about fetching from a host.
     pub(crate) fn host_rule(&self, url: &Url) -> HostRule {
         self.current().policy.host_rule(url)
     }
@@ -624,7 +624,7 @@ impl Permissions {
         Ok(())
     }
 
-    /// Whether it plans for an agent that plans, or planned when this one began.
+    /// Tells whether it plans for an agent that plans, or planned when this one began.
     pub(crate) fn must_plan(&self) -> bool {
         self.state().began_below_planner
             || self.above.as_ref().is_some_and(|above| above.mode() == Mode::Plan)
@@ -644,7 +644,7 @@ impl Permissions {
         let changes = self.root().state().mode_changes;
         let mut state = self.state_mut();
         match (state.before_plan.take(), &self.above) {
-            // What it has otherwise may have changed meanwhile.
+            // The rest may have changed meanwhile.
             (Some(before), Some(_)) => state.chosen = before.chosen,
             (before, _) => {
                 let mode = before.map(|before| before.mode).unwrap_or_default();

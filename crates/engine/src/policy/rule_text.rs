@@ -36,7 +36,7 @@ fn is_control(letter: char) -> bool {
     letter.is_control() && !"\n\r\t".contains(letter)
 }
 
-/// Whether another rule follows the first: `Read(a), Bash(b)`.
+/// Tells whether another rule follows the first: `Read(a), Bash(b)`.
 fn is_list(text: &str) -> bool {
     text.match_indices(')').any(|(at, _)| {
         let rest = text.get(at + 1..).unwrap_or_default();

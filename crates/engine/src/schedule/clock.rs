@@ -1,4 +1,4 @@
-//! What time it is for schedules: the wall clock of the session's world, measured on by timers.
+//! The time for schedules: the wall clock of the session's world, measured on by timers.
 //!
 //! Expressions speak of wall-clock time, which comes from [`World`]; waiting is done on tokio's clock, which
 //! a test can pause. Both go together in one look: the world is asked once, at the start, and from then on

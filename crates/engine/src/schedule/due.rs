@@ -10,9 +10,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::expression::Expression;
 
-/// How far a change of the clocks moves local time at most.
+/// The largest move of local time by a change of the clocks.
 const CHANGE: SignedDuration = SignedDuration::from_hours(3);
-/// How many days are looked at: between two leap days there may be eight years.
+/// The number of days that are searched: between two leap days there may be eight years.
 const SEARCHED_DAYS: usize = 3000;
 const HOURS: i8 = 24;
 const MINUTES: i8 = 60;

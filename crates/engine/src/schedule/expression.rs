@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Why a text is no cron expression.
+/// The reason why a text is no cron expression.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(crate) enum ExpressionError {
     #[error(
@@ -19,7 +19,7 @@ pub(crate) enum ExpressionError {
     Item { field: &'static str, item: String, reason: ItemError },
 }
 
-/// Why an item of a field cannot be read.
+/// The reason why an item of a field cannot be read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(crate) enum ItemError {
     #[error("the range runs backwards; write two, {from}-{most} and on")]
@@ -64,11 +64,11 @@ pub(crate) struct Expression {
     pub(super) months: Numbers,
     /// Sunday is zero.
     pub(super) weekdays: Numbers,
-    /// Whether a day is meant that one of the two day fields names; otherwise it is in both.
+    /// True if a day is meant that one of the two day fields names; otherwise it is in both.
     pub(super) either_day: bool,
 }
 
-/// What a field may hold.
+/// The limits of a field.
 struct Field {
     name: &'static str,
     least: u8,

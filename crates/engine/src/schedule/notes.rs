@@ -1,4 +1,4 @@
-//! What the journal keeps of schedules that outlive their process, and reading it back.
+//! Notes about schedules that outlive their process, and reading them back.
 //!
 //! A note says that one was made, another that it was deleted. That one was told of is not noted: the record
 //! of the turn that told of it says so, by its origin. What was due after that is still owed.
@@ -41,7 +41,7 @@ struct ScheduleLine {
     origin: Option<ToldNote>,
 }
 
-/// Where a turn came from, if from schedules.
+/// The origin of a turn that a schedule began.
 #[derive(Deserialize)]
 struct ToldNote {
     kind: String,
@@ -172,7 +172,7 @@ mod tests {
             ("eeeeeeee".to_owned(), created),
         ];
         assert_eq!(told(&lines), expected);
-        // What a hook kept out was not told, but it is not owed either.
+        // A time that a hook kept out was not told, but it is not pending either.
         let origin = json!({"kind": "schedule", "id": "bbbbbbbb", "due": "2026-01-01T09:00:00Z"});
         lines.push(note("prompt_blocked", &json!({"item": "x", "reason": "no", "origin": origin})));
         assert_eq!(told(&lines), [expected[0].clone(), expected[2].clone()]);

@@ -1,4 +1,4 @@
-//! What the main agent reads about its schedules.
+//! Texts about schedules for the main agent.
 
 use std::fmt::Write as _;
 

@@ -65,7 +65,7 @@ impl Stage {
         assert!(kept.is_err(), "keeping time does not end");
     }
 
-    /// What waits, with the time at which it was due.
+    /// The pending items, each with the time at which it was due.
     fn waiting(&self) -> Vec<(String, String)> {
         let told = |item: Item| match (item.origin, item.content.into_iter().next()) {
             (Origin::Schedule { due, .. }, Some(Block::Text(text))) => (due.to_string(), text),
@@ -255,7 +255,7 @@ async fn what_cannot_be_scheduled_says_what_to_do() {
         assert!(error.contains(expected), "{error}");
     }
     assert!(stage.ids().is_empty());
-    // What comes once may be far away.
+    // A single time may be far away.
     stage.create("0 9 1 3 *", false).unwrap();
 }
 

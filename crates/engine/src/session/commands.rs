@@ -22,12 +22,12 @@ use crate::turn::driver::Run;
 use crate::turn::skill::forked;
 use crate::turn::typed::{Typed, is_built_in};
 
-/// What came of a command of the program.
+/// The result of a command of the program.
 #[derive(Debug)]
 pub(super) enum CommandEnd {
-    /// What the person is shown.
+    /// Text for the person.
     Said(String),
-    /// Why it was not carried out.
+    /// The reason why it was not carried out.
     Failed(String),
     /// It was a run of the agent, whose end is the run's.
     Ran,

@@ -1,4 +1,4 @@
-//! What an agent of this session would run with, for people who ask.
+//! Explanations of the settings that an agent of this session would run with.
 
 use thiserror::Error;
 
@@ -13,7 +13,7 @@ use crate::delegate::build::WRITE_TOOL;
 use crate::tools::agent_tool::{Explanation, explain};
 use crate::toolset::servers::ServerPatience;
 
-/// Why an agent cannot be explained.
+/// The reason why an agent cannot be explained.
 #[derive(Debug, Error)]
 pub enum ExplainError {
     #[error("there is no agent named `{0}`; `centurion agents list` shows those there are")]

@@ -66,18 +66,18 @@ impl Handle {
         self.0.rename(title.to_owned());
     }
 
-    /// What the last request of the main agent filled of its window.
+    /// The usage of the main agent's window by its last request.
     pub fn context_usage(&self) -> ContextUsage {
         context_usage::context_usage(&self.0)
     }
 
-    /// What the session has cost so far, in dollars, and what each model had a part in.
+    /// The cost of the session so far in dollars, and the usage by model.
     pub fn usage(&self) -> (f64, IndexMap<String, ModelUsage>) {
         let totals = self.0.usage_totals.lock();
         (totals.total_cost(), totals.by_model().clone())
     }
 
-    /// What the session has cost, in lines for people.
+    /// The cost of the session, in lines for people.
     pub fn cost_text(&self) -> String {
         show::cost(&self.0)
     }
@@ -168,7 +168,7 @@ impl Handle {
         self.0.delegation.summarise(is_wanted);
     }
 
-    /// Whether a small model says what agents in the background are doing.
+    /// Tells whether a small model says what agents in the background are doing.
     pub fn summarises_agents(&self) -> bool {
         self.0.delegation.summarises()
     }

@@ -20,22 +20,22 @@ use crate::definition::spec::BroughtHooks;
 use crate::delegate::preload::{Preloaded, Purpose, Skills, hook_set, preload};
 use crate::toolset::servers::REQUIRED_PATIENCE;
 
-/// What the main agent is made of, as flags and a definition have it.
+/// The main agent as flags and a definition describe it.
 pub(super) struct MainAgent {
     pub(super) settings: RequestSettings,
     pub(super) prompt: PromptOptions,
     pub(super) view: ToolView,
-    /// What it remembers: the last section of its system prompt.
+    /// Its memory: the last section of its system prompt.
     pub(super) memory: Option<String>,
-    /// Whether it is told what the instruction files say.
+    /// True if it is told what the instruction files say.
     pub(super) instructions: bool,
-    /// What it is told before the first input.
+    /// Texts before the first input.
     pub(super) context: Vec<String>,
     pub(super) initial_prompt: Option<String>,
     pub(super) hooks: Vec<BroughtHooks>,
 }
 
-/// Who the main agent is.
+/// The identity of the main agent.
 pub(super) fn identity(agent: Option<&ActiveAgent>) -> Identity {
     Identity {
         kind: agent.map(|agent| agent.definition.name.value.clone()),
@@ -165,7 +165,7 @@ impl MainAgent {
         let by = BroughtBy { name, source: origin.source, path: &origin.path };
         let builder = &shared.delegation.builder;
         let brought = builder.servers(&asked.value, &by, &asked.by, &shared.servers)?;
-        // Those that it names are the session's already.
+        // The session already has the servers that it names.
         for own in brought.own {
             shared.servers.add(own);
         }

@@ -1,4 +1,4 @@
-//! What the main agent remembers from session to session, unless an agent that it runs as has a memory of its own.
+//! The memory of the main agent across sessions, unless the agent that it runs as has a memory of its own.
 //!
 //! While a session runs, the agent itself keeps its notes, with the tools that it has. When the session ends, the program
 //! can do more, each only where the settings say so: write a note on the session, extract what will help later, and
@@ -26,7 +26,7 @@ use crate::definition::prompt::Section;
 use crate::money::budget::Limit;
 use crate::turn::internal_fork::{InternalFork, InternalForkError};
 
-/// How long a session that ends waits for what is made of it.
+/// The longest wait of an ending session for its memory tasks.
 const GRACE: Duration = Duration::from_mins(2);
 
 /// The memory of the main agent, and what is made of a session at its end.
@@ -35,14 +35,14 @@ pub(super) struct MainMemory {
     work: MemorySettings,
 }
 
-/// What is to be made of a session that has ended. Dropping it, or the future that carries it out, ends it at once.
+/// The memory tasks of a session that has ended. Dropping this value, or the future that carries it out, ends it at once.
 pub struct Remembering {
     shared: Arc<Shared>,
     point: Arc<ForkPoint>,
     memory: MainMemory,
 }
 
-/// Why something was not remembered.
+/// The reason why something was not remembered.
 #[derive(Debug, Error)]
 enum MemoryTaskError {
     #[error(transparent)]
@@ -90,12 +90,12 @@ impl MainMemory {
         }
     }
 
-    /// Where it is, for hosts.
+    /// Its path, for hosts.
     pub(super) fn paths(&self) -> MemoryPaths {
         MemoryPaths { auto: self.notes.directory().display().to_string() }
     }
 
-    /// What the settings want to be made of the session, if there is anything to remember.
+    /// The memory tasks of the settings, if there is anything to remember.
     pub(super) fn remembering(self, shared: &Arc<Shared>) -> Option<Remembering> {
         if self.work.is_off() {
             return None;
@@ -141,7 +141,7 @@ impl Remembering {
     }
 }
 
-/// Whether the conversation holds something to remember.
+/// Tells whether the conversation holds something to remember.
 fn has_answer(point: &ForkPoint) -> bool {
     point.prefix.conversation.iter().any(|message| message.role() == Role::Assistant)
 }

@@ -54,7 +54,7 @@ use crate::turn::hooks::SessionHooks;
 /// The version of the headless protocol that our events follow; hosts look at it.
 pub const PROTOCOL_VERSION: &str = "2.1.325";
 
-/// Why a session cannot start.
+/// The reason why a session cannot start.
 #[derive(Debug, Error)]
 pub enum OpenError {
     #[error("cannot read the transcript {path}: {source}")]
@@ -163,7 +163,7 @@ impl Session {
     }
 }
 
-/// What the main agent knows from earlier processes.
+/// The knowledge of the main agent from earlier processes.
 struct FromEarlier {
     read_state: ReadState,
     todos: Vec<Todo>,
@@ -171,7 +171,7 @@ struct FromEarlier {
     told_skills: Vec<UsedSkill>,
 }
 
-/// What the main agent is built from.
+/// The parts of the main agent.
 fn agent_parts(
     shared: &Shared,
     main: &MainAgent,
@@ -231,7 +231,7 @@ fn build_shared(
     stamp: Stamp,
     journal: &Arc<Journal>,
 ) -> Arc<Shared> {
-    // What the session keeps for the model to read later is the model's to read.
+    // The model may read the files that the session keeps for it.
     let kept = [&options.storage.output_dir, &agents_dir(&options.storage)].map(|it| resolve(it));
     let record = options.storage.transcript.as_deref().map(resolve);
     options.permission.policy.readable.extend(kept.into_iter().chain(record));
@@ -286,7 +286,7 @@ fn build_shared(
     shared
 }
 
-/// What the directory is called, beside a transcript, in which copies of files are kept.
+/// The name of the directory, beside a transcript, for copies of files.
 pub const FILE_HISTORY: &str = "file-history";
 
 /// Keeps copies of files in the session's directory, and says so in the main agent's transcript.
@@ -300,7 +300,7 @@ fn checkpoints(options: &Options, journal: &Arc<Journal>) -> Option<Arc<Checkpoi
     Some(Arc::new(Checkpoints::new(directory, log, world)))
 }
 
-/// What all agents of the session are built from.
+/// The builder of all agents of the session.
 fn agent_builder(
     options: &mut Options,
     session: &Weak<Shared>,
@@ -401,7 +401,7 @@ async fn restore_work(
         if let Some(tasks) = &shared.delegation.task_list {
             tasks.release(shared).await;
         }
-        // Where there are no schedules they stay in the journal.
+        // In a session without schedules they stay in the journal.
         if let Some(schedules) = &shared.schedules {
             schedules.restore(&shared.queue, kept);
         }
@@ -453,7 +453,7 @@ fn names(catalog: &AgentCatalog) -> String {
     shown.map(|agent| agent.definition.name.value.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// Where the transcripts of agents are: beside the session's own, in the layout that readers know.
+/// The directory of the agents' transcripts: beside the session's own, in the layout that readers know.
 fn agents_dir(storage: &Storage) -> PathBuf {
     match &storage.transcript {
         Some(transcript) => transcript.with_extension("").join("subagents"),
@@ -461,7 +461,7 @@ fn agents_dir(storage: &Storage) -> PathBuf {
     }
 }
 
-/// What every record of the main agent carries.
+/// The stamp of every record of the main agent.
 fn stamp(options: &mut Options, environment: &Environment) -> Stamp {
     Stamp {
         session: options.start.id(),
@@ -507,7 +507,7 @@ impl Noted {
     }
 }
 
-/// How a definition asks for a worktree.
+/// The name of a definition's request for a worktree.
 const APART: &str = "isolation: worktree of the main agent";
 
 /// The worktree that the main agent is to begin in: as a person asks for it, or as its definition does.
@@ -577,7 +577,7 @@ fn tell_left(agent: &Agent, cwd: &Path) {
     agent.inform("warning", text);
 }
 
-/// What an agent knows of files from an earlier process.
+/// The read-state of files from an earlier process.
 fn seen(results: &[serde_json::Value]) -> ReadState {
     let state = ReadState::default();
     for result in results {

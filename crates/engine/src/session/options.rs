@@ -1,4 +1,4 @@
-//! What a session is made from.
+//! The options of a session.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,10 +38,10 @@ use crate::turn::elicitation::Elicitations;
 use crate::turn::hooks::HookHost;
 use centurion_journal::{Mirror, Recording, Redaction};
 
-/// How many read-only calls run at once unless the options say otherwise.
+/// The default number of read-only calls that run at once.
 const CONCURRENT_CALLS: usize = 10;
 
-/// Where a session starts from.
+/// The start of a session.
 #[derive(Clone, Debug)]
 pub enum Start {
     New(SessionId),
@@ -55,7 +55,7 @@ pub enum Start {
 }
 
 impl Start {
-    /// How hooks call it.
+    /// Its name for hooks.
     pub(super) fn source(&self) -> &'static str {
         match self {
             Self::New(_) => "startup",
@@ -81,18 +81,18 @@ pub struct ResumePoint {
     pub drops: Option<RecordId>,
 }
 
-/// Where a session keeps things.
+/// The files of a session.
 #[derive(Clone)]
 pub struct Storage {
     /// The transcript of this session; `None` keeps none.
     pub transcript: Option<PathBuf>,
     /// The transcript to resume or fork from.
     pub resumed: Option<PathBuf>,
-    /// Where in that transcript the session goes on, if not at its end.
+    /// The point in that transcript at which the session goes on, if not at its end.
     pub resumed_at: Option<ResumePoint>,
     /// Output too large for an answer, private to the session.
     pub output_dir: PathBuf,
-    /// Where copies of files are kept before agents change them; `None` keeps none.
+    /// The directory for copies of files before agents change them; `None` keeps none.
     pub file_history: Option<PathBuf>,
     pub redaction: Redaction,
     /// A second reader of all transcripts of the session.
@@ -119,7 +119,7 @@ impl Storage {
     }
 }
 
-/// Where a session works, and what it works with.
+/// The surroundings of a session.
 pub struct Base {
     pub cwd: PathBuf,
     /// The root of the repository whose state the main agent is told.
@@ -131,7 +131,7 @@ pub struct Base {
     /// The program that guards shell commands: it calls [`centurion_tools::guard::run`] when its first argument
     /// is [`centurion_tools::guard::ARGUMENT`].
     pub guard: GuardProgram,
-    /// How the program was started, as records say it.
+    /// The entry point of the program, as records write it.
     pub entrypoint: String,
 }
 
@@ -151,17 +151,17 @@ impl Base {
     }
 }
 
-/// What the agents of a session may do.
+/// The permissions of a session's agents.
 pub struct PermissionOptions {
     pub policy: Policy,
     /// Rules that may change while the session runs.
     pub rule_source: Option<Box<dyn RuleSource>>,
-    /// Where answers that hold for longer than the session are kept.
+    /// The store of answers that hold for longer than the session.
     pub rule_store: Option<Arc<dyn RuleStore>>,
     pub bypass: Bypass,
-    /// How shell commands are confined.
+    /// The sandbox of shell commands.
     pub sandbox: Option<Arc<SandboxPolicy>>,
-    /// Whether a command that is confined needs no question.
+    /// True if a command that is confined needs no question.
     pub allows_sandboxed: bool,
 }
 
@@ -198,16 +198,16 @@ pub struct Options {
     pub model: Model,
     pub settings: RequestSettings,
     pub context: ContextRules,
-    /// Whether a resumed session goes on with the model it had.
+    /// True if a resumed session goes on with the model it had.
     pub restores_model: bool,
     pub prompt: PromptOptions,
     /// The instruction files that apply; `None` leaves them out.
     pub memory: Option<Memory>,
     pub tools: ToolChoice,
     pub max_budget: Option<f64>,
-    /// Whether hosts are shown what the user may say next.
+    /// True if hosts are shown what the user may say next.
     pub suggests_prompts: bool,
-    /// What is made of the session when it ends, for the main agent of a later one.
+    /// The memory tasks at the end of the session, for the main agent of a later one.
     pub remembers: MemorySettings,
     pub structured: Option<StructuredOutput>,
     /// Answers questions; without one they are denied.
@@ -257,28 +257,28 @@ pub struct AgentOptions {
     pub rules: DelegationRules,
     /// The agent that the session itself runs as.
     pub main: Option<String>,
-    /// What of the main agent is fixed by flags.
+    /// The parts of the main agent that flags fix.
     pub flags: MainFlags,
-    /// How servers are started that definitions bring.
+    /// The starter of servers that definitions bring.
     pub servers: Option<Arc<dyn AgentServers>>,
     pub refuse_model: ModelRefusal,
-    /// Where agents keep their memories; `None` where they keep none.
+    /// The directories of the agents' memories; `None` where they keep none.
     pub memory: Option<MemoryPlaces>,
-    /// Whether only plugins and the administrator may bring hooks.
+    /// True if only plugins and the administrator may bring hooks.
     pub only_plugin_hooks: bool,
     /// The settings files that are there, for the program's own agents.
     pub settings_files: Vec<PathBuf>,
-    /// Whether only the administrator's rules free tools.
+    /// True if only the administrator's rules free tools.
     pub only_managed_rules: bool,
-    /// What is said about skills.
+    /// The settings about skills.
     pub skills: SkillSettings,
-    /// What is said about worktrees of agents.
+    /// The settings about worktrees of agents.
     pub worktrees: WorktreeSettings,
     /// The task list that agents share; `None` where each keeps a list of its own.
     pub task_list: Option<TaskListPlace>,
     /// The team that agents with a name join; `None` where teams are off.
     pub team: Option<TeamOptions>,
-    /// How the session takes part among the user's sessions; `None` leaves it alone.
+    /// The options of the session among the user's sessions; `None` leaves it alone.
     pub peers: Option<PeerOptions>,
     /// The worktree that the session itself works in from its beginning.
     pub begins_in: Option<String>,
@@ -320,7 +320,7 @@ pub struct PluginParts {
     pub hooks: Vec<HookSet>,
 }
 
-/// What extends the agents of a session: hooks and MCP servers.
+/// Extensions of a session's agents: hooks and MCP servers.
 #[derive(Default)]
 pub struct Extensions {
     /// The hooks of the settings.
@@ -332,7 +332,7 @@ pub struct Extensions {
     pub hook_rules: HookRules,
     /// The program that drives this one, if it has functions that are hooks.
     pub hook_host: Option<Arc<dyn HookHost>>,
-    /// Whether every run of a hook is an event.
+    /// True if every run of a hook is an event.
     pub shows_hooks: bool,
     pub home: Option<PathBuf>,
     /// The servers of the main agent.
@@ -341,8 +341,8 @@ pub struct Extensions {
     pub withheld_servers: Vec<WithheldServer>,
     /// Tools that the command line names: the first turn waits for their servers as for those of the command line.
     pub asked_tools: Vec<String>,
-    /// How long the first turn waits for servers that are not there yet.
+    /// The longest wait of the first turn for servers that are still connecting.
     pub server_patience: ServerPatience,
-    /// Where servers put their questions.
+    /// The receiver of servers' questions.
     pub elicitations: Arc<Elicitations>,
 }

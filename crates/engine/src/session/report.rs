@@ -53,13 +53,13 @@ pub(crate) fn bring_up_to_date(shared: &Shared, result: &mut RunResult) {
     result.subagent_stats = subagent_stats(shared);
 }
 
-/// What became of the agents that were started, if any were.
+/// The statistics of started agents, if there are any.
 fn subagent_stats(shared: &Shared) -> Option<Box<SubagentStats>> {
     let stats = shared.delegation.stats();
     (stats != SubagentStats::default()).then(|| Box::new(stats))
 }
 
-/// Whether hosts are told that something went wrong.
+/// Tells whether hosts are told that something went wrong.
 fn is_error(outcome: Outcome) -> bool {
     !matches!(outcome, Outcome::Completed | Outcome::Deferred)
 }

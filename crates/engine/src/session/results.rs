@@ -18,7 +18,7 @@ use crate::session::report;
 /// The results of a session.
 #[derive(Default)]
 pub(super) struct Results {
-    /// Whether results wait for agents.
+    /// True if results wait for agents.
     pub(super) are_held: bool,
     /// Agents that the session ended before they had finished.
     pub(super) unfinished: Vec<UnfinishedAgent>,
@@ -69,7 +69,7 @@ impl Results {
     }
 }
 
-/// Whether an agent's end is yet to be told.
+/// Tells whether an agent's end is yet to be told.
 fn owes_news(shared: &Shared) -> bool {
     let works = |it: &Delegation| it.is_telling() || it.has_running();
     works(&shared.delegation)

@@ -38,7 +38,7 @@ pub(super) fn rewind_between_turns(
     if is_trial {
         return Ok(Rewind::plan(&history, prompt, checkpoints.directory()));
     }
-    // What is undone now can be brought back as well.
+    // The undone changes can be brought back as well.
     let Ok(_) = checkpoints.begin(|| Ok::<_, Infallible>(shared.world.record_id()));
     Ok(Rewind::apply(&history, prompt, checkpoints))
 }

@@ -5,12 +5,12 @@ use thiserror::Error;
 use crate::agent::shared::Shared;
 use crate::turn::internal_fork::{InternalFork, InternalForkError};
 
-/// What the model is told with the question.
+/// The rules that the model reads with the question.
 const RULES: &str = "<system-reminder>\nThe user asks the following beside the work at hand. Answer from what you know \
     already, in a few sentences of text. Call no tools, and do not go on with the work: the conversation will not \
     contain this exchange.\n</system-reminder>";
 
-/// Why a question beside the conversation has no answer.
+/// The reason why a question beside the conversation has no answer.
 #[derive(Debug, Error)]
 pub enum AsideError {
     #[error("the question is empty")]

@@ -1,4 +1,4 @@
-//! What the user may want to say next: asked beside the conversation when a turn is over, for hosts that show it.
+//! Suggestions for the user's next prompt: asked beside the conversation when a turn is over, for hosts that show it.
 
 use centurion_protocol::Role;
 use centurion_protocol::sdk::{EventBody, PromptSuggestion};
@@ -6,7 +6,7 @@ use centurion_protocol::sdk::{EventBody, PromptSuggestion};
 use crate::agent::shared::Shared;
 use crate::turn::internal_fork::InternalFork;
 
-/// What the model is asked.
+/// The question to the model.
 const QUESTION: &str = "<system-reminder>\nThe turn is over. What would the user most likely type next? Answer with \
     that text alone, as the user would write it: two to twelve words, one line, no quotes. If nothing suggests itself, \
     answer NONE. Call no tools, and do not continue the work: the conversation will not contain this exchange.\n\

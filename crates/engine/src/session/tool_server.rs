@@ -26,7 +26,7 @@ pub struct ToolServer {
     calls: AtomicU64,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Debug)]
 pub struct ToolReply {
     pub content: Vec<ToolResultContent>,
@@ -51,7 +51,7 @@ impl ToolServer {
         let mut session = Box::pin(Session::open(options)).await?;
         session.shared.servers.settle(session.server_patience).await;
         if let Some(source) = session.begins.take() {
-            // What hooks want to be said first is for an agent. What they set up counts for the tools.
+            // The hooks' first texts are for an agent. Their settings count for the tools.
             session.driver.begin(source, &CancellationToken::new()).await;
         }
         Ok(Self { session, turn: tokio::sync::Mutex::default(), calls: AtomicU64::default() })
@@ -67,7 +67,7 @@ impl ToolServer {
         self.session.driver.dispatch.toolbox.specs().iter()
     }
 
-    /// Whether no deny rule takes away every call of a tool.
+    /// Tells whether no deny rule takes away every call of a tool.
     pub fn is_allowed(&self, tool: &str) -> bool {
         self.session.driver.dispatch.agent.permissions.is_offered(tool)
     }

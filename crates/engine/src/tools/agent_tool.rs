@@ -66,11 +66,11 @@ pub(crate) struct AgentInput {
     pub(crate) resume: Option<String>,
     /// The team that it joins.
     pub(crate) team_name: Option<String>,
-    /// Whether it has to plan first, as a member of a team.
+    /// True if it has to plan first, as a member of a team.
     pub(crate) mode: Option<String>,
 }
 
-/// What can be asked for and is not offered: others offer it, or it comes from older sessions.
+/// Parameters that are accepted and not offered: others offer it, or it comes from older sessions.
 const HIDDEN: [&str; 4] = ["max_turns", "resume", "team_name", "mode"];
 
 /// The tool of one agent.
@@ -78,7 +78,7 @@ pub(crate) struct AgentTool {
     caller: Arc<Agent>,
     listing: Arc<Listing>,
     withheld: Vec<&'static str>,
-    /// Whether agents with a name join its team.
+    /// True if agents with a name join its team.
     leads: bool,
 }
 
@@ -105,7 +105,7 @@ impl AgentTool {
     }
 }
 
-/// What came of an agent that was started.
+/// The result of a started agent.
 pub(crate) struct Launched {
     task: Arc<Task>,
     /// `None` while it works in the background.
@@ -118,7 +118,7 @@ pub(crate) struct Launched {
 pub(crate) struct CutOff(String);
 
 impl Launched {
-    /// What the model reads that started it.
+    /// The result for the model that started it.
     pub(crate) fn for_model(&self, caller: &Agent) -> Result<ToolOutput, ToolError> {
         match &self.end {
             Some(end) => answer::ended(&self.task, end, caller.report_room()),
@@ -126,7 +126,7 @@ impl Launched {
         }
     }
 
-    /// What the person is shown who typed the skill: its report, or why there is none.
+    /// The result for the person who typed the skill: the report, or the reason why there is none.
     pub(crate) fn for_person(&self) -> Result<String, CutOff> {
         match &self.end {
             Some(end) => answer::shown(&self.task, end),

@@ -24,9 +24,9 @@ pub(crate) struct CronCreateInput {
     cron: String,
     /// The prompt. Include all that you need then: what to do, where, and why.
     prompt: String,
-    /// Whether it repeats (default), or runs at the next time only.
+    /// True if it repeats (default), or runs at the next time only.
     recurring: Option<bool>,
-    /// Whether it is kept when the program ends and this session is resumed later. Only if the user wants
+    /// True if it is kept when the program ends and this session is resumed later. Only if the user wants
     /// that.
     durable: Option<bool>,
 }

@@ -19,7 +19,7 @@ use crate::agent::shared::Shared;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EnterWorktreeInput {
-    /// What it is called: letters, digits, `.`, `_`, `-`, and `/` between parts. One that exists is opened again.
+    /// The name: letters, digits, `.`, `_`, `-`, and `/` between parts. One that exists is opened again.
     name: Option<String>,
     /// Instead: the directory of a worktree of this repository.
     path: Option<String>,
@@ -101,7 +101,7 @@ impl Tool for EnterWorktree {
     }
 }
 
-/// What the agent is told of where it works now.
+/// The text about the worktree that the agent works in now.
 fn words(place: &EnteredPlace) -> String {
     let (path, was) = (place.path.display(), place.came_from.display());
     let on = place.branch.as_ref().map_or_else(String::new, |branch| format!(", on {branch}"));

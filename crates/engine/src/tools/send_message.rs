@@ -21,16 +21,16 @@ use crate::agent::task::Task;
 use crate::message::titles::listed;
 use crate::tools::agent_tool::name;
 
-/// How much of a message stands for all of it.
+/// The most bytes of a message in its summary.
 const SUMMARY_BYTES: usize = 200;
 
-/// How many names are suggested in the place of one that no agent has.
+/// The most names that are suggested for an unknown one.
 const MOST_NEAR: usize = 3;
 
-/// How near a name must be to be suggested: 1 is the same.
+/// The least similarity of a suggested name: 1 is the same.
 const NEAR: f64 = 0.7;
 
-/// What the description says to an agent of a session with a team.
+/// The part of the description for an agent of a session with a team.
 const ABOUT_TEAMS: &str = "\n\nIn a team: `to` is a member's name, `team-lead`, or `*` for all others. `message` may also be an \
     object. The lead asks a member to end: {\"type\": \"shutdown_request\", \"reason\"?}. A member answers: {\"type\": \
     \"shutdown_response\", \"request_id\", \"approve\", \"reason\"?}. The lead answers a plan: {\"type\": \
@@ -44,7 +44,7 @@ const ABOUT_TEAMS: &str = "\n\nIn a team: `to` is a member's name, `team-lead`, 
 pub(crate) struct SendMessageInput {
     /// The agent's name or id; for another session of the user, the address that `ListAgents` shows (`uds:…`).
     to: String,
-    /// What to say.
+    /// The text to send.
     message: Value,
     /// The message in a few words, for people.
     summary: Option<String>,

@@ -19,7 +19,7 @@ use crate::tools::task_list::{TaskDesk, hook_task};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct TaskCreateInput {
-    /// What to do, in a few words: "Run the tests".
+    /// The work to do, in a few words: "Run the tests".
     subject: String,
     /// All that the agent needs to know to do it.
     description: String,

@@ -132,7 +132,7 @@ impl TaskUpdate {
     }
 }
 
-/// What the model is told.
+/// The text for the model.
 fn told(updated: &Updated) -> String {
     let id = updated.task.id;
     if updated.fields.is_empty() {

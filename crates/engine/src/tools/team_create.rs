@@ -18,7 +18,7 @@ use crate::tools::team_delete::team_of;
 pub(crate) struct TeamCreateInput {
     /// The name: letters, digits, `_` and `-`.
     team_name: String,
-    /// What the team is for.
+    /// The purpose of the team.
     description: Option<String>,
     /// Your own role in it.
     agent_type: Option<String>,

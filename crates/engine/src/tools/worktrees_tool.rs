@@ -25,13 +25,13 @@ use crate::delegate::outcome::{counted, worktree_work};
 #[serde(deny_unknown_fields)]
 pub(crate) struct WorktreesInput {
     action: WorktreeAction,
-    /// Which one: its name, its branch, or the id of its agent. For all but `list`.
+    /// The worktree: its name, its branch, or the id of its agent. For all but `list`.
     name: Option<String>,
     /// For `merge`: another way than a merge commit.
     how: Option<MergeHow>,
     /// For `cherry-pick`.
     commits: Option<Vec<String>>,
-    /// What the new commit says.
+    /// The message of the new commit.
     message: Option<String>,
     /// For `merge`: the protected files that it changes. A person sees them here and decides.
     protected: Option<Vec<PathBuf>>,
@@ -117,12 +117,12 @@ fn failed(error: impl std::fmt::Display) -> ToolError {
     ToolError::failed(error.to_string())
 }
 
-/// What the actions need.
+/// The parts that the actions need.
 struct WorktreeDesk<'a> {
     worktrees: &'a Worktrees,
     agent: &'a Agent,
     context: &'a ToolContext,
-    /// Where the agent works.
+    /// The directory of the agent.
     root: PathBuf,
 }
 
@@ -202,7 +202,7 @@ impl WorktreeDesk<'_> {
         ))
     }
 
-    /// Whether the agent may change these files of its checkout: as by this tool, and by those that edit and write.
+    /// Tells whether the agent may change these files of its checkout: as by this tool, and by those that edit and write.
     /// What a person would be asked about must be among those that were named to one.
     fn may_change(
         &self,
@@ -221,7 +221,7 @@ impl WorktreeDesk<'_> {
                 let is_fine = match verdict {
                     Verdict::Allow => true,
                     Verdict::Ask if is_guarded => self.context.is_approved && named.contains(&path),
-                    // What no rule speaks of is this tool's to be allowed.
+                    // A call that no rule decides is allowed as this tool is.
                     Verdict::Ask => tool != WorktreesTool::NAME || self.context.is_approved,
                     Verdict::Deny => {
                         matches!(reason, Reason::NotAsked(_)) && tool != WorktreesTool::NAME
@@ -248,7 +248,7 @@ impl WorktreeDesk<'_> {
         Err(refusal)
     }
 
-    /// Whether the agent may read a file without being asked about it.
+    /// Tells whether the agent may read a file without being asked about it.
     fn may_read(&self, path: &Path) -> bool {
         let Decision { verdict, reason, .. } = self.judge("Read", &Access::Read(resolve(path)));
         verdict == Verdict::Allow

@@ -46,7 +46,7 @@ pub(crate) enum Deferral {
 impl Deferral {
     const DEFAULT: Self = Self::Above(10);
 
-    /// What the user chose: `ENABLE_TOOL_SEARCH` is `true`, `false`, `auto` or `auto:N`.
+    /// Reads the user's choice: `ENABLE_TOOL_SEARCH` is `true`, `false`, `auto` or `auto:N`.
     pub(crate) fn chosen(env: &Env) -> Self {
         match env.get("ENABLE_TOOL_SEARCH") {
             Some("true" | "1" | "on" | "yes") => Self::Always,
@@ -62,7 +62,7 @@ impl Deferral {
 
 /// The servers of one agent: those of its parent, which come and go there, and its own.
 pub(crate) struct Servers {
-    /// Whose servers it has beside its own. `None` for the main agent.
+    /// The parent, whose servers the agent has beside its own. `None` for the main agent.
     parent: Option<Arc<Servers>>,
     /// Its own. It is locked on its own: no lock of a parent is taken while it is held.
     state: Mutex<Held>,
@@ -76,7 +76,7 @@ pub struct WithheldServer {
     /// In one word.
     pub status: &'static str,
     pub scope: McpScope,
-    /// Why it was not started.
+    /// The reason why it was not started.
     pub reason: String,
 }
 
@@ -87,7 +87,7 @@ struct Held {
     withheld: Vec<WithheldServer>,
     /// Switched off while the session runs, by name.
     disabled: IndexSet<String>,
-    /// What searches brought, in their order.
+    /// Tools loaded by searches, in their order.
     loaded: IndexSet<String>,
     /// Tools that the command line names.
     asked_tools: Vec<String>,
@@ -296,7 +296,7 @@ impl Servers {
         })
     }
 
-    /// Why a tool is not there, where its server is the reason.
+    /// The reason why a tool is not there, where its server is the reason.
     pub(crate) fn absence(&self, tool: &str) -> Option<String> {
         let (server, _) = self.owner(tool)?;
         self.reachable(&server).err().map(|error| error.to_string())
@@ -334,7 +334,7 @@ impl Servers {
     }
 }
 
-/// Who brought a server, in the words that hooks and hosts know.
+/// The source of a server, in the words that hooks and hosts know.
 pub(crate) fn source(scope: &McpScope) -> &'static str {
     match scope {
         McpScope::Managed => "managed",
@@ -348,7 +348,7 @@ pub(crate) fn source(scope: &McpScope) -> &'static str {
     }
 }
 
-/// Whether calls reach a server, at the latest once it is connected again. Until then it has the tools that
+/// Tells whether calls reach a server, at the latest once it is connected again. Until then it has the tools that
 /// it had: what a request begins with does not change because a line broke for a moment.
 fn may_answer(connection: &Connection) -> bool {
     matches!(connection.state(), State::Connected | State::Pending)

@@ -16,7 +16,7 @@ use thiserror::Error;
 /// The name under which the model hands its answer over.
 pub(crate) const STRUCTURED_OUTPUT: &str = "StructuredOutput";
 
-/// What the model is told when it ends without handing over.
+/// The reminder for a model that ends without handing over its output.
 pub(crate) const REMINDER: &str = "The answer must be handed over as data: call StructuredOutput with an input \
      that fits its schema. Do that now.";
 

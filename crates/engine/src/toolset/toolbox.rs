@@ -19,7 +19,7 @@ const PLAN_TOOL: &str = "ExitPlanMode";
 /// Tools that need a person who answers.
 const NEED_A_PERSON: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
 
-/// Which of the built-in tools a run wants.
+/// The choice of built-in tools for a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ToolChoice {
     #[default]
@@ -35,7 +35,7 @@ pub struct ToolboxError {
     known: Vec<String>,
 }
 
-/// Why an agent cannot call a tool.
+/// The reason why an agent cannot call a tool.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ToolUnavailable {
     #[error("{name} is not loaded: call ToolSearch with the query \"select:{name}\" first.")]
@@ -75,34 +75,34 @@ impl ToolChoice {
 }
 
 pub(crate) struct Toolbox {
-    /// What the program and the run itself bring.
+    /// The tools of the program and of the run itself.
     own: IndexMap<String, Arc<dyn DynTool>>,
-    /// What servers bring. It comes after the others: a server that comes or goes moves none of them.
+    /// The tools of servers. They come after the others: a server that comes or goes moves none of them.
     served: Served,
-    /// Which of all tools the agent has.
+    /// The view that selects the agent's tools.
     view: ToolView,
-    /// Why a tool that exists is not here.
+    /// The reason why a tool that exists is not here.
     withheld: HashMap<String, String>,
     specs: ToolSpecs,
-    /// What a fork was started with: it is sent as it was, whatever the tools would say now.
+    /// The definitions that a fork was started with: they are sent as they were, whatever the tools would say now.
     fixed: Option<ToolSpecs>,
-    /// Where agents with the same tools find them rendered.
+    /// Rendered definitions, shared by agents with the same tools.
     cache: Option<Arc<SpecCache>>,
-    /// What tells tools of the same names apart.
+    /// The hash of the agent listing, which tells tools of the same names apart.
     listing_hash: u64,
 }
 
-/// What decides about a tool beside the agent's own view.
+/// The conditions for offering a tool, beside the agent's own view.
 pub(crate) struct Offer<'a> {
     pub(crate) choice: &'a ToolChoice,
     pub(crate) permissions: &'a Permissions,
     pub(crate) has_answerer: bool,
-    /// Whether the lead of the agent's team answers its plan in a person's place.
+    /// True if the lead of the agent's team answers its plan in a person's place.
     pub(crate) plans_for_lead: bool,
 }
 
 impl Offer<'_> {
-    /// Why a tool is not on offer, if so.
+    /// The reason why a tool is not on offer, if so.
     fn refusal(&self, name: &str) -> Option<&'static str> {
         if !self.choice.contains(name) {
             Some("this run was started without it")
@@ -198,7 +198,7 @@ impl Toolbox {
         }
     }
 
-    /// How many bytes the definitions have that are sent: of the program's tools, and of those of servers.
+    /// The sizes in bytes of the definitions that are sent: the program's tools, and those of servers.
     pub(crate) fn sizes(&self) -> (usize, usize) {
         let size = |tool: &Arc<dyn DynTool>| {
             let spec = tool.spec();
@@ -243,7 +243,7 @@ impl Toolbox {
             return;
         }
         self.served = served;
-        // What a server says about a tool may change while its name stays.
+        // The description of a server's tool may change while its name stays.
         self.cache = None;
         self.render();
     }
@@ -288,7 +288,7 @@ impl Toolbox {
         })
     }
 
-    /// Whether a person decides about every call of a tool, whatever rules and modes say.
+    /// Tells whether a person decides about every call of a tool, whatever rules and modes say.
     pub(crate) fn needs_a_person(&self, name: &str) -> bool {
         self.served.personal.contains(name)
     }

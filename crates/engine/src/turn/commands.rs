@@ -7,7 +7,7 @@ use crate::agent::shared::Shared;
 use crate::message::queue::Item;
 use crate::turn::typed::{BUILT_IN_COMMANDS, Typed, is_built_in};
 
-/// How many commands are named that may have been meant.
+/// The most commands that are suggested for an unknown one.
 const MOST_NEAR: usize = 3;
 
 /// The answer to a command in a session without commands.

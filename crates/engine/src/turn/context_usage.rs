@@ -1,4 +1,4 @@
-//! What fills the window of the main agent, as hosts and commands show it.
+//! The usage of the main agent's window by parts, as hosts and commands show it.
 
 use crate::agent::fork_point::ForkPoint;
 use crate::agent::shared::Shared;
@@ -6,18 +6,18 @@ use crate::agent::shared::Shared;
 /// A part of a request, with about how many tokens it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextPart {
-    /// What the part is, for programs.
+    /// The id of the part, for programs.
     pub id: &'static str,
     /// The same for people.
     pub name: &'static str,
     pub tokens: u64,
 }
 
-/// What the last request of the main agent filled of its window.
+/// The usage of the main agent's window by its last request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextUsage {
     pub model: String,
-    /// How many tokens the window holds.
+    /// The size of the window in tokens.
     pub window: u64,
     pub parts: Vec<ContextPart>,
     /// The tools that were offered, each with about how many tokens it takes.
@@ -26,7 +26,7 @@ pub struct ContextUsage {
     pub compacted_from: Option<u64>,
 }
 
-/// How large the parts of a request are that stay the same, in bytes.
+/// The sizes in bytes of the fixed parts of a request.
 #[derive(Clone, Copy)]
 pub(crate) struct FixedSizes {
     pub(crate) system: usize,
@@ -44,7 +44,7 @@ fn tokens(bytes: usize) -> u64 {
 /// The parts of a request that has about `total` tokens.
 pub(crate) fn parts(sizes: FixedSizes, total: u64) -> Vec<ContextPart> {
     let [system, own, served] = [sizes.system, sizes.own, sizes.served].map(tokens);
-    // Where the provider has counted, what our guess misses belongs to what was said.
+    // The difference between the provider's count and our estimate belongs to the messages.
     let messages = total.saturating_sub(system + own + served);
     [
         ("system_prompt", "System prompt", system),
@@ -56,7 +56,7 @@ pub(crate) fn parts(sizes: FixedSizes, total: u64) -> Vec<ContextPart> {
     .into()
 }
 
-/// What the main agent sent last; nothing before its first request.
+/// The usage of the main agent's last request; no parts before its first request.
 pub(crate) fn context_usage(shared: &Shared) -> ContextUsage {
     let point = shared.main_point();
     let model = point.as_ref().map_or(shared.model.name(), |point| point.settings.model.as_str());

@@ -36,7 +36,7 @@ use crate::turn::bounded::bounded_parts;
 /// The most text of one result that enters a conversation; tools keep to smaller bounds of their own.
 const RESULT_BOUND: usize = 200_000;
 
-/// What the model reads for a call that was cut short.
+/// The result of a call that was cut short, for the model.
 pub(crate) const CUT_SHORT: &str =
     "The user interrupted this call. It may have taken effect in part.";
 
@@ -46,40 +46,40 @@ pub(crate) struct Dispatch {
     /// The agent whose calls these are.
     pub agent: Arc<Agent>,
     pub broker: Arc<Broker>,
-    /// Whether a command that the sandbox confines needs no question.
+    /// True if a command that the sandbox confines needs no question.
     pub allows_sandboxed: bool,
 }
 
-/// Whether a person may be asked about a call.
+/// True if a person may be asked about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asking {
     Allowed,
     Never,
 }
 
-/// Why a call needs an answer.
+/// The reason why a call needs an answer.
 struct Question {
     reason: String,
-    /// Whether only a person can give it: a hook wants one, or the tool needs one each time.
+    /// True if only a person can give it: a hook wants one, or the tool needs one each time.
     is_for_person: bool,
 }
 
-/// How a call ended.
+/// The end of a call.
 pub(crate) struct Dispatched {
     pub result: ToolResult,
     /// The structured form for hosts and transcripts.
     pub data: Value,
-    /// What the call read, if that is what it did.
+    /// The file that the call read, if it read one.
     pub read: Option<PathBuf>,
-    /// Why the call was not allowed to run.
+    /// The reason why the call was not allowed to run.
     pub denied: Option<String>,
-    /// Whether the denial is to stop the whole run.
+    /// True if the denial is to stop the whole run.
     pub interrupt: bool,
-    /// Whether the call was stopped while it ran.
+    /// True if the call was stopped while it ran.
     is_cut_short: bool,
-    /// Whether a hook put the call off: it has no result yet.
+    /// True if a hook put the call off: it has no result yet.
     pub is_deferred: bool,
-    /// What hooks say beside the result.
+    /// The output of hooks beside the result.
     pub aside: Aside,
 }
 
@@ -331,7 +331,7 @@ impl Dispatch {
         self.settled(ready, reply, context, aside).await
     }
 
-    /// What a reply makes of the call.
+    /// Applies the reply of a person to the call.
     async fn settled<'a>(
         &self,
         ready: Ready<'a>,
@@ -340,7 +340,7 @@ impl Dispatch {
         aside: &mut Aside,
     ) -> Result<Ready<'a>, Box<Dispatched>> {
         match reply {
-            // What was asked about is what may be touched, wherever links lead by now.
+            // The call may touch what the question named, wherever links lead by now.
             Reply::Allowed { input: None, remember } => {
                 self.remember(&remember);
                 Ok(Ready { is_approved: true, ..ready })
@@ -372,7 +372,7 @@ impl Dispatch {
         Ok(Ready::new(Cow::Owned(call), prepared, context))
     }
 
-    /// Whether a command that nothing else allows may run because it is confined. Rules that ask, critical
+    /// Tells whether a command that nothing else allows may run because it is confined. Rules that ask, critical
     /// removals and protected places still ask.
     async fn is_confined(&self, ready: &Ready<'_>, decision: &Decision) -> bool {
         #[derive(Deserialize)]
@@ -446,7 +446,7 @@ impl Dispatch {
 }
 
 impl Dispatch {
-    /// What of a result enters the conversation: no more than one result may, and than all results of the turn leave
+    /// Cuts a result for the conversation: to the limit of one result, and to the room that all results of the turn leave
     /// room for.
     fn bounded_parts(
         &self,
@@ -468,7 +468,7 @@ struct Ready<'a> {
     call: Cow<'a, ToolUse>,
     prepared: Box<dyn PreparedCall>,
     access: Access,
-    /// Whether a person has said yes to it.
+    /// True if a person has said yes to it.
     is_approved: bool,
 }
 
@@ -501,7 +501,7 @@ fn contain_parts(parts: &mut [ToolResultContent]) {
     }
 }
 
-/// Whether it is only that nothing speaks for the call: no rule asks, nothing critical or protected is
+/// Tells whether it is only that nothing speaks for the call: no rule asks, nothing critical or protected is
 /// touched.
 fn is_open(decision: &Decision) -> bool {
     matches!(

@@ -57,12 +57,12 @@ use crate::turn::skill::is_for_program;
 use centurion_journal::transcript::{KeptRecord, Loaded, SESSION_CONTEXT, Standing, interrupted};
 use centurion_journal::{Journal, JournalError};
 
-/// What the model reads after a person stopped it.
+/// The text for a model after a person stopped it.
 const INTERRUPTED: &str = "[Request interrupted by user]";
-/// What it reads when its answer ended where the window does.
+/// The text for a model whose answer was cut off at the end of the window.
 const CUT_OFF: &str =
     "Your last answer was cut off: the window was full. The conversation is shorter now. Go on.";
-/// How often a model is reminded to hand its answer over as data.
+/// The most reminders to hand the answer over as data.
 const SCHEMA_REMINDERS: u32 = 4;
 
 /// One agent at work.
@@ -75,10 +75,10 @@ pub(crate) struct Driver {
     pub(crate) system: SystemPrompt,
     pub(crate) settings: RequestSettings,
     pub(crate) preamble: Preamble,
-    /// What stays in the conversation, however often its earlier part is left out.
+    /// Records that stay in the conversation through all compactions.
     pub(crate) standing: Standing,
     pub(crate) window: WindowState,
-    /// What the provider should read from its cache for the first request of a fork.
+    /// The part of a fork's first request that the provider should read from its cache.
     pub(crate) cached: Option<Cached>,
     /// Calls of an earlier process whose results were never recorded.
     pub(crate) unanswered: Vec<ToolUseId>,
@@ -89,11 +89,11 @@ pub(crate) struct Driver {
     pub(crate) budget: Arc<Budget>,
     /// Instructions that apply once a file in their place is read.
     pub(crate) memory: Option<MemoryTracker>,
-    /// What the provider counted for the last request, and our own guess for the same history.
+    /// The provider's token count of the last request, and our own estimate of the same history.
     pub(crate) counted: Option<(u64, usize)>,
-    /// What hooks of the session's start and the like have to say, for the next message.
+    /// The output of hooks of the session's start and the like, for the next message.
     pub(crate) aside: Aside,
-    /// What the agent knows of its servers.
+    /// The announcements of servers that the agent has read.
     pub(crate) announced: Announced,
     /// The version of the servers whose tools are in the toolbox.
     pub(crate) served: u64,
@@ -103,7 +103,7 @@ pub(crate) struct Driver {
 /// The state of a conversation at the end of an earlier process, as its transcript has it.
 #[derive(Debug, Default)]
 pub(crate) struct EarlierState {
-    /// What the provider counted for the last request, and our own guess for the same history.
+    /// The provider's token count of the last request, and our own estimate of the same history.
     pub(crate) counted: Option<(u64, usize)>,
     pub(crate) standing: Standing,
     pub(crate) window: WindowState,
@@ -124,22 +124,22 @@ impl EarlierState {
     }
 }
 
-/// How a conversation stands with its window and its provider.
+/// The state of a conversation in its window.
 #[derive(Debug, Default)]
 pub(crate) struct WindowState {
-    /// How many tokens were left out by compactions.
+    /// The number of tokens that compactions left out.
     pub(crate) dropped_tokens: u64,
-    /// Whether the provider refused the last request for a part of it that no rule finds.
+    /// True if the provider refused the last request for a part of it that no rule finds.
     pub(crate) is_refused: bool,
 }
 
-/// What decides whether the agent may stop.
+/// The rules for the end of an agent's turn.
 pub(crate) struct StopRules {
-    /// How often in a row hooks may keep it from stopping.
+    /// The most times in a row that hooks may keep it from stopping.
     pub(crate) cap: StopCap,
-    /// What has to hold before it stops, if a person said so.
+    /// The goal that a person set, which has to be reached before it stops.
     pub(crate) goal: Option<Goal>,
-    /// Why the goal was given up, until the run ends.
+    /// The reason why the goal was given up, until the run ends.
     pub(crate) given_up: Option<String>,
 }
 
@@ -149,21 +149,21 @@ impl StopRules {
     }
 }
 
-/// What records call what an agent is told of its notes.
+/// The kind of the records that tell an agent of its notes.
 pub(super) const NOTES: &str = "notes";
 
-/// What goes before the first input.
+/// Texts before the first input.
 #[derive(Default)]
 pub(crate) struct Preamble {
-    /// What the first message of a fork begins with, as that of every other fork from the same point.
+    /// The beginning of a fork's first message, the same for every fork from the same point.
     pub(crate) opening: Option<Inheritance>,
-    /// Whether it is told what the instruction files say.
+    /// True if it is told what the instruction files say.
     pub(crate) instructions: bool,
     /// Other texts.
     pub(crate) context: Vec<String>,
 }
 
-/// What the requests of a run consumed.
+/// The usage of a run's requests.
 #[derive(Debug, Default)]
 pub(crate) struct RunUsage {
     pub(crate) total: Usage,
@@ -171,11 +171,11 @@ pub(crate) struct RunUsage {
     pub(crate) first: Option<Usage>,
     /// Of the last one.
     pub(crate) last: Usage,
-    /// What all of them cost.
+    /// The cost of all of them.
     pub(crate) dollars: f64,
 }
 
-/// What one run did, until its outcome.
+/// The state of one run until its outcome.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) started: Instant,
@@ -189,31 +189,31 @@ pub(crate) struct Run {
     pub(crate) errors: Vec<String>,
     pub(crate) structured: Option<Value>,
     pub(crate) outcome: Outcome,
-    /// Whether a cancelled run was at its tools when it was cancelled.
+    /// True if a cancelled run was at its tools when it was cancelled.
     pub(crate) cancelled_in_tools: bool,
-    /// How the provider failed.
+    /// The failure of the provider.
     pub(crate) failure: Option<ProviderFailure>,
-    /// What the calls did.
+    /// The effects of the calls.
     pub(crate) evidence: Evidence,
     /// Calls that were not allowed, and why.
     pub(crate) denial_reasons: Vec<Denial>,
-    /// Whether only words followed a denied call.
+    /// True if only words followed a denied call.
     pub(crate) ended_on_denial: bool,
-    /// Whether hooks know that the agent stops.
+    /// True if hooks know that the agent stops.
     pub(crate) told_stop: bool,
     /// The call that a hook put off.
     pub(crate) deferred: Option<ToolUse>,
     pub(crate) compactions: CompactionCount,
-    /// What the provider refused and was replaced.
+    /// The refused parts of the conversation that were replaced.
     pub(crate) refused: Vec<&'static str>,
 }
 
-/// How a provider failed.
+/// A failure of a provider.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProviderFailure {
     /// The status of its answer, if there was one.
     pub(crate) status: Option<u16>,
-    /// What hosts and hooks call it.
+    /// Its name for hosts and hooks.
     pub(crate) name: &'static str,
 }
 
@@ -244,7 +244,7 @@ impl Run {
     }
 }
 
-/// What follows an answer.
+/// The step after an answer.
 enum Step {
     /// These calls are to be run.
     Calls(Vec<ToolUse>),
@@ -299,7 +299,7 @@ impl Driver {
     ) -> Result<(), JournalError> {
         if let Some(call) = self.deferred.take() {
             let ended = self.resume_deferred(run, call, cancel).await?;
-            // What was waiting went along with the result, or it cannot be said yet.
+            // Pending items went along with the result, or they cannot be delivered yet.
             if let Some(outcome) = ended {
                 let reason = "a call has to be decided about first; say it again afterwards";
                 self.keep_all_out(run, items, reason)?;
@@ -310,7 +310,7 @@ impl Driver {
             if let Some(item) = items.first()
                 && let Some(text) = compaction_asked(&self.shared, item)
             {
-                // What else waits is for the next run.
+                // Other pending items are for the next run.
                 run.outcome = self.run_compaction(run, item, text, cancel).await?;
                 self.keep_end(run);
                 return Ok(());
@@ -427,14 +427,14 @@ impl Driver {
                         .await?
                     {
                         Some(Outcome::Completed) if self.should_continue(run, cancel).await? => {
-                            // What was handed over is not the last word.
+                            // The output that was handed over is not the last one.
                             self.structured.as_ref().and_then(StructuredOutput::take);
                             continue;
                         }
                         Some(outcome) => break outcome,
                         None => {}
                     }
-                    // What was handed over did not fit, or the run would be over.
+                    // The output that was handed over did not fit, or the run would be over.
                     reminders += u32::from(hands_over);
                     if reminders > SCHEMA_REMINDERS {
                         break Outcome::SchemaMismatch;
@@ -460,7 +460,7 @@ impl Driver {
         })
     }
 
-    /// Whether something came for an agent that would otherwise end; the model is told. What comes for the
+    /// Tells whether something came for an agent that would otherwise end; the model is told. What comes for the
     /// main agent begins a run of its own.
     async fn deliver_mail(
         &mut self,
@@ -488,13 +488,13 @@ impl Driver {
         self.dispatch.agent.task.as_ref()
     }
 
-    /// What the agent is told of its notes, as they are on disk now.
+    /// The text about the agent's notes, as they are on disk now.
     pub(super) fn notes_index(&self) -> Option<String> {
         let index = self.dispatch.agent.notes.as_ref()?.index();
         if let Some(problem) = &index.problem {
             self.dispatch.agent.inform("warning", problem.to_string());
         }
-        // What the notes say is contained already, and the tags around it are ours.
+        // The text of the notes is contained already, and the tags around it are ours.
         index.text.map(|text| format!("<system-reminder>\n{text}\n</system-reminder>"))
     }
 
@@ -582,7 +582,7 @@ impl Driver {
         }
     }
 
-    /// What the model is to know about its servers now.
+    /// The announcement of servers for the model, if there is a new one.
     fn serve(&mut self) -> Option<String> {
         self.refresh_servers();
         self.announced.news(&self.dispatch.agent.servers, self.dispatch.toolbox.served())

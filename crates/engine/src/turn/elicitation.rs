@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::policy::broker::Broker;
 
-/// Where servers put their questions. Connections are made before there is a session; once there is one, it
+/// The receiver of servers' questions. Connections are made before there is a session; once there is one, it
 /// answers.
 #[derive(Default)]
 pub struct Elicitations(Mutex<Option<Desk>>);

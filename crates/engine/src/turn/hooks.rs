@@ -15,15 +15,15 @@ pub use self::handlers::HookHost;
 use self::watch::HookWatch;
 use crate::agent::shared::Shared;
 
-/// What the hooks of a session are made from.
+/// The parts of a session's hooks.
 pub(crate) struct SessionHooks {
     pub(crate) rules: HookRules,
     pub(crate) host: Option<Arc<dyn HookHost>>,
-    /// Whether every run of a hook is an event.
+    /// True if every run of a hook is an event.
     pub(crate) shows_runs: bool,
     pub(crate) home: Option<PathBuf>,
     pub(crate) guard: GuardProgram,
-    /// Where hooks set variables for commands.
+    /// The file in which hooks set variables for commands.
     pub(crate) env_file: PathBuf,
     pub(crate) env: Arc<Env>,
     pub(crate) world: Arc<dyn World>,

@@ -26,41 +26,41 @@ use crate::money::budget::{Amount, Budget, OverBudget, Reservation};
 /// The subtype of the note that says what a request beside a conversation was for.
 pub(crate) const NOTE: &str = "internal_fork";
 
-/// What a compaction is called there.
+/// The purpose of a compaction there.
 pub(crate) const COMPACT_PURPOSE: &str = "compact";
 
-/// What an answer is taken to need when money is set aside for it.
+/// The tokens of an answer for which money is reserved.
 const LIKELY_ANSWER: u32 = 1_024;
 
 /// A request beside a conversation.
 pub(crate) struct InternalFork {
-    /// What it is for, as the journal calls it.
+    /// The purpose, as the journal calls it.
     pub(crate) purpose: &'static str,
     pub(crate) model: String,
     pub(crate) effort: Option<Effort>,
     pub(crate) thinking: Thinking,
-    /// What it begins with: a conversation without open calls.
+    /// The prefix: a conversation without open calls.
     pub(crate) prefix: Prefix,
-    /// What is asked behind that.
+    /// The question behind the prefix.
     pub(crate) question: String,
     pub(crate) max_tokens: u32,
     /// The agent beside which it runs, and its parent.
     pub(crate) agent: Option<AgentId>,
     pub(crate) parent_agent: Option<AgentId>,
-    /// Where it is recorded.
+    /// The journal that records it.
     pub(crate) journal: Option<Arc<Journal>>,
-    /// How much of the input the provider is likely to have in its cache.
+    /// The tokens of the input that the provider is likely to have in its cache.
     pub(crate) cached_tokens: u64,
-    /// What it has cost is added here.
+    /// A sum to which its cost is added.
     pub(crate) receipt: Option<Arc<Mutex<f64>>>,
-    /// Who pays.
+    /// The budget that pays for it.
     pub(crate) budget: Arc<Budget>,
     /// An answer that comes to cost more than this, in dollars, is given up.
     pub(crate) ceiling: Option<f64>,
     pub(crate) patience: Patience,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Error)]
 pub enum InternalForkError {
     #[error(transparent)]

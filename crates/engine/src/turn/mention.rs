@@ -14,16 +14,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::turn::dispatch::{Dispatch, text_of};
 
-/// How many files one text may bring.
+/// The most files that one text may bring.
 const MOST: usize = 20;
 
-/// How many bytes of all files together enter the conversation.
+/// The most bytes of all files together.
 const MOST_BYTES: usize = 200_000;
 
-/// How long the path of a mention may be.
+/// The longest path of a mention.
 const LONGEST: usize = 1024;
 
-/// How many names of a directory are told.
+/// The most names of a directory that are listed.
 const MOST_NAMES: usize = 100;
 
 /// A file or directory that is mentioned, with the lines that are meant.
@@ -60,7 +60,7 @@ impl<'t> Mentioning<'t> {
 pub(crate) struct Attachment {
     path: PathBuf,
     lines: Option<(usize, Option<usize>)>,
-    /// What it holds, framed as data.
+    /// The content, framed as data.
     pub(crate) text: String,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn add_new(attachments: &mut Vec<Attachment>, more: Vec<Attachment>) 
     }
 }
 
-/// What the files hold that texts mention, each once. Words that name no file are left alone.
+/// Reads the files that texts mention, each once. Words that name no file are left alone.
 pub(crate) async fn attached(
     dispatch: &Dispatch,
     texts: &[Mentioning<'_>],
@@ -112,7 +112,7 @@ fn framed(path: &str, content: &str) -> String {
 /// The names in a directory that the agent may read without being asked about it.
 fn listing(dispatch: &Dispatch, path: &Path) -> String {
     let agent = &dispatch.agent;
-    // What is judged is where links lead.
+    // The target of links is judged.
     let Ok(real) = path.canonicalize() else { return "It cannot be read.".to_owned() };
     let access = Access::Read(real.clone());
     let decision = agent.permissions.decide(&Call::new("Read", &access), agent.workspace.cwd());

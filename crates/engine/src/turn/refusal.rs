@@ -1,4 +1,4 @@
-//! What a provider refuses of a conversation, and the conversation without it.
+//! The part of a conversation that a provider refuses, and the conversation without it.
 //!
 //! A request that is refused for one of its blocks is refused for ever: the block is in every later request, too. A note
 //! takes the block's place. A call never stands without its result, nor a result without its call. Known here are
@@ -9,7 +9,7 @@ use centurion_protocol::{
     Block, Conversation, Message, Role, ToolResult, ToolResultContent, ToolUseId,
 };
 
-/// What a provider refuses.
+/// A part of a conversation that a provider refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// Thinking. That of all answers goes: providers want the thinking of a turn whole or not at all, and where one
@@ -38,7 +38,7 @@ pub(crate) struct BlockPlace {
     pub(crate) block: usize,
 }
 
-/// What the fields of a request begin with that is no conversation.
+/// The names of request fields that are not the conversation.
 const OTHER_FIELDS: [&str; 10] = [
     "tools",
     "tool_choice",
@@ -52,14 +52,14 @@ const OTHER_FIELDS: [&str; 10] = [
     "metadata",
 ];
 
-/// Whether a refusal can be about the conversation: it names no other field of the request.
+/// Tells whether a refusal can be about the conversation: it names no other field of the request.
 pub(crate) fn is_about_conversation(reason: &str) -> bool {
     let reason = reason.trim_start();
     !OTHER_FIELDS.iter().any(|field| reason.starts_with(field))
 }
 
 impl Refused {
-    /// What a refusal means: the block that it names, or the newest that it can mean. `None` if it means none.
+    /// Reads a refusal: the block that it names, or the newest that it can mean. `None` if it means none.
     pub(crate) fn read(conversation: &Conversation, reason: &str) -> Option<Self> {
         if !is_about_conversation(reason) {
             return None;
@@ -106,7 +106,7 @@ impl Refused {
         }
     }
 
-    /// What people are told is left out.
+    /// The name of the refused part, for people.
     pub(crate) fn what(self) -> &'static str {
         match self {
             Self::Thinking => "the thinking of earlier answers",
@@ -119,7 +119,7 @@ impl Refused {
 
     /// The conversation with a note in the place of what is refused; `None` if that changes nothing.
     pub(crate) fn replaced(self, conversation: &Conversation, note: &str) -> Option<Conversation> {
-        // What each block of some messages becomes.
+        // The replacement of each block of some messages.
         let each = |is_worth_it: fn(&Message) -> bool, take: Take| {
             rewritten(
                 conversation,
@@ -219,11 +219,11 @@ pub(crate) fn without_media(conversation: &Conversation) -> Option<Conversation>
     Refused::AllMedia.replaced(conversation, MEDIA_LEFT_OUT)
 }
 
-/// What stands for a picture or document that would take too much room.
+/// The note in the place of a picture or document that would take too much room.
 pub(crate) const MEDIA_LEFT_OUT: &str =
     "[A picture or document is left out here, to make room. Read it again where you need it.]";
 
-/// What a note begins with that stands for something refused.
+/// The beginning of a note in the place of a refused part.
 pub(crate) const NOTE: &str = "[What stood here is left out: the provider refused it.";
 
 fn newest_media(conversation: &Conversation) -> Option<BlockPlace> {
@@ -269,7 +269,7 @@ fn is_media(part: &ToolResultContent) -> bool {
     matches!(part, ToolResultContent::Image { .. } | ToolResultContent::Document { .. })
 }
 
-/// Whether a result is nothing but a note of ours.
+/// Tells whether a result is nothing but a note of ours.
 fn is_note(result: &ToolResult) -> bool {
     matches!(&result.content[..], [ToolResultContent::Text(text)] if text.starts_with(NOTE))
 }

@@ -26,23 +26,23 @@ use crate::turn::dispatch::{Dispatch, text_of};
 use crate::turn::mention::{self, Attachment, Mentioning};
 use crate::turn::typed::{Typed, is_built_in};
 
-/// How long a command in a skill's text may take.
+/// The timeout of a command in a skill's text.
 const PATIENCE_MS: u64 = 120_000;
 
-/// What stands in the place of a command where the settings keep commands from running.
+/// The text in the place of a command where the settings keep commands from running.
 const SWITCHED_OFF: &str = "[shell command execution disabled by policy]";
 
-/// What a model is told before the text of a skill that it asked for.
+/// The text before a skill that the model asked for.
 pub(crate) const FOLLOW: &str = "Follow this skill now.";
 
-/// What a model is told in the place of a text that its conversation has.
+/// The text in the place of a skill text that the conversation has already.
 pub(crate) const KNOWN_TEXT: &str = "You were given exactly this text already, above. Follow it.";
 
 /// Programs whose exit code 1 says that there was nothing to find, or a difference.
 const ONE_IS_AN_ANSWER: [&str; 9] =
     ["grep ", "egrep ", "fgrep ", "rg ", "find ", "diff ", "test ", "git diff", "git grep"];
 
-/// Why a skill was not carried out.
+/// The reason why a skill was not carried out.
 #[derive(Debug, Error)]
 pub(crate) enum SkillError {
     #[error(transparent)]
@@ -78,7 +78,7 @@ pub(crate) enum SkillError {
     Cancelled,
 }
 
-/// Who invokes a skill.
+/// The invoker of a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Invoker {
     Person,
@@ -105,7 +105,7 @@ impl InvokedSkill {
     }
 }
 
-/// Whether a typed command is carried out by the program or by an agent of its own, and not told to the model.
+/// Tells whether a typed command is carried out by the program or by an agent of its own, and not told to the model.
 pub(crate) fn is_for_program(shared: &Shared, typed: &Typed<'_>) -> bool {
     is_built_in(typed.name) || forked(shared, typed).is_some()
 }
@@ -157,7 +157,7 @@ pub(crate) async fn invoke(
         agent.inform("warning", problem.to_string());
     }
     let effort = definition.effort.as_ref().map(|it| it.value);
-    // Where the agent works, which may be a worktree: its rules mean the same directory.
+    // The agent's directory may be a worktree: its rules mean the same directory.
     let root = agent.workspace.root();
     let invocation = Invocation {
         arguments,
@@ -169,7 +169,7 @@ pub(crate) async fn invoke(
     let name = || definition.name.clone();
     let expanded = expanded.map_err(|source| SkillError::Expand { name: name(), source })?;
     let dispatch = dispatch_of(shared, agent);
-    // What the skill frees is free for its commands now, and for the agent once the skill is in force.
+    // The tools that the skill frees are free for its commands now, and for the agent once the skill is in force.
     let before = agent.role_now();
     let body = run_commands(shared, &dispatch, &definition, &expanded, cancel).await;
     agent.take_back_rules(before);
@@ -183,7 +183,7 @@ pub(crate) async fn invoke(
     Ok(InvokedSkill { definition, text, attached })
 }
 
-/// Where a skill's text may mention files: in what its author wrote, with values in place, and in nothing that a
+/// The texts of a skill that may mention files: those of its author, with values in place, and nothing that a
 /// command prints.
 fn mentioning(expanded: &Expanded) -> Vec<Mentioning<'_>> {
     let texts = expanded.pieces.iter().filter_map(|piece| match piece {

@@ -1,4 +1,4 @@
-//! What people type as a command: `/name arguments` at the beginning of a message.
+//! Typed commands: `/name arguments` at the beginning of a message.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ pub const BUILT_IN_COMMANDS: &[BuiltInCommand] = &[
     built_in("usage", "", "Show what the session has cost, by model"),
 ];
 
-/// Whether the program carries out a command of this name.
+/// Tells whether the program carries out a command of this name.
 pub(crate) fn is_built_in(name: &str) -> bool {
     BUILT_IN_COMMANDS.iter().any(|command| command.name == name)
 }
@@ -86,7 +86,7 @@ impl<'t> Typed<'t> {
         }
     }
 
-    /// Whether it may be meant as a path: that is no slip in the name of a command.
+    /// Tells whether it may be meant as a path: that is no slip in the name of a command.
     pub(crate) fn may_be_path(&self) -> bool {
         self.name.contains('/') || Path::new("/").join(self.name).exists()
     }

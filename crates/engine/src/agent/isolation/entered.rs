@@ -22,7 +22,7 @@ use super::{IsolationError, Isolator};
 use crate::agent::Agent;
 use crate::policy::permissions::{Destination, Remember, Remembered};
 
-/// How the note is called by which a transcript says where its agent works.
+/// The subtype of the note about the worktree that an agent entered.
 pub(crate) const NOTE: &str = "worktree_entered";
 
 /// A worktree that an agent works in.
@@ -32,7 +32,7 @@ pub(crate) struct EnteredPlace {
     pub(crate) path: PathBuf,
     /// Nothing for one that a hook made.
     pub(crate) branch: Option<String>,
-    /// Where the agent worked before.
+    /// The directory of the agent before.
     pub(crate) came_from: PathBuf,
     /// Its name, if it is one of ours.
     slug: Option<Slug>,
@@ -41,24 +41,24 @@ pub(crate) struct EnteredPlace {
 }
 
 impl EnteredPlace {
-    /// Whether it is the one that a name means.
+    /// Tells whether it is the one that a name means.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         Slug::parse(name).is_ok_and(|slug| self.slug.as_ref() == Some(&slug))
     }
 }
 
-/// How an agent stands with worktrees that it entered.
+/// The state of an agent that enters worktrees.
 #[derive(Default)]
 pub(super) struct Entered {
     now: Option<EnteredPlace>,
     /// Keeps other processes away from it.
     held: Option<Worktree>,
     is_noted: bool,
-    /// Whether agents work there only because of this.
+    /// True if agents work there only because of this.
     is_added: bool,
 }
 
-/// Why an agent does not go to work in a worktree, or does not come back.
+/// The reason why an agent does not go to work in a worktree, or does not come back.
 #[derive(Debug, Error)]
 pub enum EnterError {
     #[error("you work apart already, in {0}, and stay there to your end")]
@@ -95,7 +95,7 @@ impl From<CreateError> for EnterError {
     }
 }
 
-/// Which worktree an agent wants to work in.
+/// The worktree that an agent asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted<'a> {
     /// The one of this name, which is made if there is none.
@@ -104,14 +104,14 @@ pub(crate) enum Wanted<'a> {
     Path(&'a Path),
 }
 
-/// What becomes of a worktree that an agent leaves.
+/// The treatment of a worktree that an agent leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaving {
     Keep,
     Remove(Unsaved),
 }
 
-/// What the worktree of a session is called that was given no name.
+/// The default name of a session's worktree.
 pub fn usual_name(session: SessionId) -> String {
     let id = session.to_string();
     format!("session-{}", id.get(..8).unwrap_or(&id))
@@ -143,12 +143,12 @@ pub(crate) fn noted(text: &[u8]) -> Option<EnteredPlace> {
 }
 
 impl Isolator {
-    /// Where an agent works since it entered a worktree.
+    /// The worktree that an agent has entered.
     pub(crate) fn entered(&self, agent: &Agent) -> Option<EnteredPlace> {
         self.entered.lock().get(&agent.identity.id)?.now.clone()
     }
 
-    /// What a transcript is to say of where its agent works now, if it does not say so yet.
+    /// The note about the worktree that a transcript does not hold yet.
     pub(crate) fn unnoted(&self, id: Option<&AgentId>) -> Option<Value> {
         let mut all = self.entered.lock();
         let entered = all.get_mut(&id.cloned()).filter(|it| !it.is_noted)?;
@@ -226,7 +226,7 @@ impl Isolator {
         Ok(())
     }
 
-    /// Whether it is one more directory that agents work in.
+    /// Tells whether it is one more directory that agents work in.
     fn move_in(agent: &Agent, place: &EnteredPlace) -> bool {
         let root = place.path.canonicalize().unwrap_or_else(|_| place.path.clone());
         let checkouts: Vec<PathBuf> =

@@ -1,4 +1,4 @@
-//! What the prompts of built-in agents learn when one is started: the manual, and what the user has.
+//! Facts for the prompts of built-in agents: the manual, and the user's own definitions and settings.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ const MOST_NAMES: usize = 60;
 /// So many letters of a name are told: longer ones are no names.
 const LONGEST_NAME: usize = 200;
 
-/// What the user has, by name.
+/// The user's definitions and settings, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptFacts {
     /// The agents of people and plugins.

@@ -11,7 +11,7 @@ use centurion_protocol::SystemWorld;
 
 use super::*;
 
-/// What Explore and Plan may not have.
+/// Tools that Explore and Plan may not have.
 const SCOUTS_LACK: [&str; 9] = [
     "Agent",
     "Edit",

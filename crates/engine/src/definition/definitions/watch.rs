@@ -1,4 +1,4 @@
-//! Whether something changed below some directories since the last look.
+//! Detection of changes below some directories since the last look.
 //!
 //! The kernel takes note; no task wakes up. A look reads the notes that came meanwhile, so a change is seen by
 //! the first look after it, and what happens elsewhere in a busy directory costs nothing but a glance at its
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::{self, Errno};
 
-/// How far above a directory its own coming and going is watched: `project/.claude/agents`.
+/// The number of levels above a directory at which its creation and removal are watched: `project/.claude/agents`.
 const ABOVE: usize = 2;
 
-/// What may change what a directory holds.
+/// Events that may change the content of a directory.
 const CONTENT: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MODIFY)
@@ -28,7 +28,7 @@ const CONTENT: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE_SELF)
     .union(WatchFlags::MOVE_SELF);
 
-/// What may make a name mean another directory.
+/// Events that may make a name mean another directory.
 const NAMES: WatchFlags = WatchFlags::CREATE
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVED_FROM)
@@ -42,7 +42,7 @@ pub(super) struct DirectoryWatch {
     places: HashMap<i32, Concern>,
 }
 
-/// What counts at a watched place.
+/// The events that count at a watched place.
 enum Concern {
     All,
     Names(Vec<OsString>),
@@ -91,7 +91,7 @@ impl DirectoryWatch {
             if path.is_dir() {
                 self.add_tree(&path)?;
             } else if entry.file_type().is_ok_and(|kind| kind.is_symlink()) && path.exists() {
-                // What a link means changes without a trace in the directory of the link.
+                // The target of a link changes without a trace in the directory of the link.
                 let file = inotify::add_watch(&self.notes, &path, CONTENT | WatchFlags::MASK_ADD)?;
                 self.places.insert(file, Concern::All);
             }
@@ -113,7 +113,7 @@ impl DirectoryWatch {
         Ok(())
     }
 
-    /// Whether there was a change since this was last asked.
+    /// Tells whether there was a change since this was last asked.
     pub(super) fn has_changed(&self) -> bool {
         let mut space = [MaybeUninit::uninit(); 4096];
         let mut notes = Reader::new(&self.notes, &mut space);

@@ -13,7 +13,7 @@ use centurion_tools::{Git, GitPlaces, GitText};
 
 /// A repository that takes longer than this to look at is described without its changes.
 const GIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many lines of `git status` a model is shown.
+/// The most lines of `git status` that a model is shown.
 const STATUS_LINES: usize = 40;
 /// The longest line that is shown.
 const LINE_BYTES: usize = 400;
@@ -66,7 +66,7 @@ impl GitState {
         }
     }
 
-    /// What the repository is at, to follow "Git repository:".
+    /// Renders the state of the head, to follow "Git repository:".
     pub(super) fn render_head(&self) -> String {
         match &self.head {
             Some(Head::Branch(branch)) => format!("yes, on branch {branch}"),

@@ -1,11 +1,11 @@
-//! Whether the parent waits for an agent that it starts: the one decision.
+//! The one decision about background work: does the parent wait for an agent that it starts?
 
 use centurion_config::agents::AgentDefinition;
 
 use super::{Decided, Provenance};
 use crate::definition::rules::{DelegationRules, SessionMode};
 
-/// Whether an agent runs in the background.
+/// Tells whether an agent runs in the background.
 pub(crate) fn runs_in_background(
     definition: &AgentDefinition,
     wish: Option<bool>,

@@ -1,4 +1,4 @@
-//! What decided a value: a file and its line, a parameter of the call, a setting, a rule.
+//! The provenance of a value: a file and its line, a parameter of the call, a setting, a rule.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ impl<T> Decided<T> {
     }
 }
 
-/// What decides.
+/// The source of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Provenance {
     /// A line of the definition.
@@ -45,9 +45,9 @@ pub enum Provenance {
     Parent,
     /// The session that it runs in.
     Session,
-    /// What binds all agents, and how.
+    /// A rule that binds all agents.
     Ceiling(&'static str),
-    /// What holds by default.
+    /// A default.
     Default(&'static str),
 }
 

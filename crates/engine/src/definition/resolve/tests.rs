@@ -56,7 +56,7 @@ struct Case {
     keeps_memory: bool,
 }
 
-/// What makes a case different from the usual one.
+/// The change of a case against the usual one.
 type Change<'c> = &'c dyn Fn(&mut Case);
 
 impl Case {

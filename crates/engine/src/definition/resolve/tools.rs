@@ -1,7 +1,7 @@
-//! Which tools an agent has: a pipeline in which a tool that is left out is left out for one reason.
+//! The tools of an agent: a pipeline in which a tool that is left out is left out for one reason.
 //!
-//! What no agent below the main one gets, what an agent in the background does not get, what the definition takes
-//! away, what it lists, in this order; tools of its memory come back at the end.
+//! The steps: tools that no agent below the main one gets, tools that no background agent gets, tools that the definition
+//! takes away, tools that it lists, in this order; tools of its memory come back at the end.
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,14 +47,14 @@ const IN_BACKGROUND: [&str; 26] = [
 /// The tools of a main agent that only directs others.
 const ORCHESTRATION: [&str; 5] = ["Agent", "ListAgents", "SendMessage", "TaskOutput", "TaskStop"];
 
-/// What an agent needs to keep its memory.
+/// The tools with which an agent keeps its memory.
 pub(crate) const MEMORY_TOOLS: [&str; 3] = ["Edit", "Read", "Write"];
 
-/// What a member of a team needs to work with the others.
+/// The tools with which a team member works with the others.
 pub(crate) const TEAM_TOOLS: [&str; 5] =
     ["SendMessage", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
 
-/// Whose tools they are.
+/// The kind of agent that has the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reach {
@@ -64,7 +64,7 @@ pub enum Reach {
     #[serde(rename_all = "camelCase")]
     Child {
         in_background: bool,
-        /// Whether it may start agents of its own: they would not be too deep.
+        /// True if it may start agents of its own: they would not be too deep.
         may_delegate: bool,
         is_planning: bool,
     },
@@ -74,7 +74,7 @@ pub enum Reach {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ToolView {
-    /// Those that pass the pipeline.
+    /// The tools that pass the pipeline.
     #[serde(rename_all = "camelCase")]
     Chosen {
         reach: Reach,
@@ -86,11 +86,11 @@ pub enum ToolView {
     },
     /// Exactly these.
     Exact(Arc<[String]>),
-    /// Those of the agent that it was forked from, which that one's record names.
+    /// The tools of the agent that it was forked from, whose record names them.
     Inherited,
 }
 
-/// Why an agent does not have a tool.
+/// The reason why an agent does not have a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeftOut {
     MainOnly,
@@ -120,7 +120,7 @@ impl fmt::Display for LeftOut {
 }
 
 impl ToolView {
-    /// Whether an agent may set up prompts for later: the main agent, and its forks.
+    /// Tells whether an agent may set up prompts for later: the main agent, and its forks.
     pub(crate) fn admits_scheduling(&self, is_main: bool) -> bool {
         is_main || matches!(self, Self::Exact(_) | Self::Inherited)
     }
@@ -133,7 +133,7 @@ impl ToolView {
         }
     }
 
-    /// What a definition asks for.
+    /// The view that a definition asks for.
     pub(crate) fn new(definition: &AgentDefinition, reach: Reach) -> Self {
         let listed = definition.tools.as_ref().filter(|_| !definition.has_all_tools());
         let taken = definition.disallowed_tools.as_ref();
@@ -150,12 +150,12 @@ impl ToolView {
         Self::Chosen { reach, listed: None, taken: Vec::new(), given: Vec::new() }
     }
 
-    /// Whether the agent has a tool of this name.
+    /// Tells whether the agent has a tool of this name.
     pub fn admits(&self, tool: &str) -> Result<(), LeftOut> {
         let (reach, listed, taken, given) = match self {
             Self::Exact(names) if names.iter().any(|name| name == tool) => return Ok(()),
             Self::Exact(_) => return Err(LeftOut::NotListed),
-            // Who forks has the tool that starts agents, and so has the fork; the others are in its toolbox or not.
+            // The forking agent has the tool that starts agents, and so has the fork; the others are in its toolbox or not.
             Self::Inherited => return Ok(()),
             Self::Chosen { reach, listed, taken, given } => (reach, listed, taken, given),
         };
@@ -213,7 +213,7 @@ impl ToolView {
         entries().find_map(ToolSelector::specifier)
     }
 
-    /// What the entries with a part in parentheses limit tools to. The types that may be started are not
+    /// The rules of entries with a part in parentheses. The types that may be started are not
     /// among them: those are no rule about a call's permission.
     pub(crate) fn confinement(&self, origin: &RuleOrigin) -> Result<RuleSet, RuleError> {
         let mut rules = RuleSet::default();
@@ -228,7 +228,7 @@ impl ToolView {
             }
         }
         if rules.iter().next().is_some() {
-            // What is listed without a limit has none, also where a command does the same.
+            // A tool that is listed without a limit has none, also where a command does the same.
             let plain = listed.iter().filter(|entry| entry.specifier().is_none());
             let names = plain.filter_map(ToolSelector::name);
             rules.extend(names.filter_map(|name| Rule::parse(name, origin.clone()).ok()));

@@ -78,7 +78,7 @@ pub(crate) fn resume(
     Ok(())
 }
 
-/// What the transcripts hold of an agent.
+/// The parts of an agent that its transcripts hold.
 struct Restored {
     loaded: Loaded,
     inherited: Option<Inheritance>,
@@ -87,7 +87,7 @@ struct Restored {
     approved: Option<Mode>,
 }
 
-/// What is said of a fork that does not begin with the bytes that it was started with.
+/// The warning about a fork that does not begin with the bytes that it was started with.
 const CHANGED: &str = "it no longer begins with the bytes that it shared with its parent, so the provider reads them \
     anew: its parent's transcript does not hold all of them as they were sent, such as credentials";
 
@@ -143,7 +143,7 @@ fn member_mode(spec: &AgentSpec, approved: Option<Mode>) -> Option<OwnMode> {
     approved.map(OwnMode::Modest).or_else(planning)
 }
 
-/// What an agent reads first when it is set to work again: the task that its process did not come to tell
+/// The first items of a resumed agent: the task that its process did not come to tell
 /// it, the mail that waited, and the message that sets it to work.
 fn left_unread(shared: &Shared, task: &Task, transcript: &[u8], mail: &Mail) -> Vec<Item> {
     let missed = recall::unread_prompt(transcript);

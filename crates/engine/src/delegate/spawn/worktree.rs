@@ -9,7 +9,7 @@ use crate::agent::isolation::{AgentWorktree, IsolationError, WorktreeEnd};
 use crate::agent::task::End;
 use crate::definition::spec::AgentSpec;
 
-/// What an agent is kept out of. One that works where its parent has gone to is kept there as that is.
+/// The directories that an agent is kept out of. One that works where its parent has gone to is kept there likewise.
 pub(super) fn apart(worktree: Option<&AgentWorktree>, parent: &Agent) -> Option<Apart> {
     match worktree {
         Some(worktree) => Some(worktree.apart()),
@@ -60,7 +60,7 @@ impl Child {
     }
 }
 
-/// What other programs know of its worktree.
+/// The fields about its worktree for other programs.
 pub(super) fn meta(spec: &AgentSpec, end: Option<&End>) -> Map<String, Value> {
     let Some(worktree) = &spec.worktree else { return Map::new() };
     let mut meta = Map::from_iter([("spawnedWithWorktree".to_owned(), json!(true))]);

@@ -28,7 +28,7 @@ pub enum Remembered {
     Mode(Mode),
 }
 
-/// Why an answer is not kept for longer than the session.
+/// The reason why an answer is not kept for longer than the session.
 #[derive(Debug, Error)]
 pub enum KeepError {
     #[error("there is no such settings file")]
@@ -39,7 +39,7 @@ pub enum KeepError {
     Write(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What of an answer does not hold, or not for as long as it was meant to.
+/// An answer that does not hold, or not for as long as it was meant to.
 #[derive(Debug, Error)]
 pub(crate) enum RememberError {
     #[error("{}", .0.join("; "))]
@@ -55,7 +55,7 @@ pub(crate) enum RememberError {
     Keep(#[from] KeepError),
 }
 
-/// What rules do to those of the same kind that are kept in the same place.
+/// The effect of rules on rules of the same kind in the same store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleChange {
     /// They come along with the others.
@@ -66,7 +66,7 @@ pub enum RuleChange {
     Remove,
 }
 
-/// Where an answer is kept.
+/// The store of an answer.
 pub type Destination = UpdateDestination;
 
 impl Remember {

@@ -78,7 +78,7 @@ fn rules_are_added_replaced_and_removed_where_they_are_kept() {
         ("replaceRules", &["F"], "projectSettings", &["A", "A", "B", "E", "F"]),
         ("removeRules", &["F"], "session", &["A", "A", "B", "E", "F"]),
         ("removeRules", &["F"], "projectSettings", &["A", "A", "B", "E"]),
-        // What the administrator wrote stays, whatever is said of the user's file.
+        // The administrator's rules stay, whatever is said of the user's file.
         ("removeRules", &["A"], "userSettings", &["A", "B", "E"]),
         ("replaceRules", &["G"], "userSettings", &["A", "E", "G"]),
     ] {
@@ -86,7 +86,7 @@ fn rules_are_added_replaced_and_removed_where_they_are_kept() {
         assert_eq!(deny(), expected, "{kind} {rules:?} {destination}");
     }
     assert_eq!(texts(&permissions, RuleKind::Allow), Vec::<String>::new());
-    // What holds for the session holds after the files were read again.
+    // Rules of the session hold after the files were read again.
     permissions.replace_rules(Rules { deny: written(), ..Rules::default() });
     assert_eq!(deny(), ["A", "A", "B", "E", "G"]);
     let bad = permissions.remember(&update("replaceRules", &["Bash("], "deny", "session"));

@@ -16,7 +16,7 @@ use super::show::first_line;
 use crate::session::Session;
 
 impl Session {
-    /// What fills the window, by category.
+    /// The usage of the window, by category.
     pub(super) fn context(&self) -> String {
         let parts = self.driver.context_parts();
         let window = self.shared.model.info(&self.driver.settings.model).context_window;
@@ -128,7 +128,7 @@ impl Session {
         let failed = |reason: &str| {
             CommandEnd::Failed(format!("{} was not written: {reason}", path.display()))
         };
-        // What is typed may come from a definition, too: it makes no files elsewhere.
+        // The path may come from a definition, too: the command makes no files elsewhere.
         let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
         if !parent.zip(cwd.canonicalize().ok()).is_some_and(|(it, cwd)| it.starts_with(cwd)) {
             return failed("it is in no directory below the working directory");

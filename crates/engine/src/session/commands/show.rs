@@ -12,7 +12,7 @@ use crate::agent::task::Task;
 use crate::message::titles::title;
 use crate::turn::commands::TypedCommand;
 
-/// How many sessions are listed.
+/// The most sessions that are listed.
 const MOST_SESSIONS: usize = 20;
 
 /// The commands that there are, one a line.
@@ -37,7 +37,7 @@ pub(super) fn agents(shared: &Shared) -> String {
     listed(lines, "There are no agents.")
 }
 
-/// What the session has cost, by model.
+/// The cost of the session, by model.
 pub(crate) fn cost(shared: &Shared) -> String {
     let totals = shared.usage_totals.lock().clone();
     let mut text = format!("Total cost: ${:.4}", totals.total_cost());
@@ -74,7 +74,7 @@ fn names(catalog: &SkillCatalog) -> Vec<String> {
     catalog.active.iter().map(|skill| skill.name.clone()).collect()
 }
 
-/// What works in the background.
+/// The list of background work.
 pub(super) fn tasks(shared: &Shared) -> String {
     let line = |task: &Arc<Task>| {
         let spec = &task.spec;

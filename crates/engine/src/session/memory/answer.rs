@@ -1,4 +1,4 @@
-//! What a model answers when it is asked for notes: data, and nothing in it is trusted.
+//! The answer of a model that is asked for notes: data, and nothing in it is trusted.
 
 use centurion_config::agent_memory::{Note, NoteKind};
 use serde::Deserialize;
@@ -7,12 +7,12 @@ use thiserror::Error;
 use super::redacted;
 use crate::agent::shared::Shared;
 
-/// How many notes one answer may hold.
+/// The most notes in one answer.
 const MOST_NOTES: usize = 50;
-/// How large one note may be.
+/// The most bytes of one note.
 const LARGEST: usize = 32 * 1024;
 
-/// Why an answer cannot be used.
+/// The reason why an answer cannot be used.
 #[derive(Debug, Error)]
 pub(super) enum Unreadable {
     #[error("it holds no JSON object")]

@@ -17,16 +17,16 @@ use crate::turn::internal_fork::InternalFork;
 
 const SYSTEM: &str = include_str!("../../definition/prompts/consolidate_notes.md");
 
-/// What the journal calls it.
+/// The purpose in the journal.
 const PURPOSE: &str = "memory_consolidation";
-/// How many notes on sessions, or notes in all, are worth the effort.
+/// The least notes on sessions, or notes in all, for a consolidation.
 const MANY_SESSIONS: usize = 5;
 const MANY_NOTES: usize = 40;
-/// How long notes stay as they are after a consolidation.
+/// The least time between two consolidations.
 const REST: SignedDuration = SignedDuration::from_hours(24);
-/// How much the model reads.
+/// The most bytes that the model reads.
 const MOST_READ: usize = 256 * 1024;
-/// How the time of a consolidation is written: it is part of a name.
+/// The format of the time of a consolidation, which is part of a name.
 const TIME: &str = "%Y%m%dT%H%M%SZ";
 
 /// Consolidates the notes if that is due.
@@ -49,7 +49,7 @@ pub(super) async fn consolidate(
     Ok(memory.rearrange(&seen, &wanted, &time, &date(shared))?)
 }
 
-/// Whether there are many notes, and the last consolidation is long ago.
+/// Tells whether there are many notes, and the last consolidation is long ago.
 fn is_due(notes: &Notes, last: Option<&str>, now: Timestamp) -> bool {
     let sessions = notes.files.keys().filter(|path| Notes::is_of_session(path)).count();
     let last = last.and_then(|it| jiff::civil::DateTime::strptime(TIME, it).ok());
@@ -86,7 +86,7 @@ fn render(shown: &BTreeMap<&Path, &str>) -> String {
     text
 }
 
-/// What an answer wants: only notes that were shown are replaced or removed.
+/// Reads an answer: only notes that were shown are replaced or removed.
 fn read(
     shared: &Shared,
     answered: &Answered,

@@ -1,4 +1,4 @@
-//! What a session leaves for later ones: facts that the model finds worth keeping, each added to a note.
+//! Extraction of facts for later sessions: facts that the model finds worth keeping, each added to a note.
 
 use std::fmt::Write as _;
 
@@ -13,9 +13,9 @@ use crate::agent::shared::Shared;
 
 const QUESTION: &str = include_str!("../../definition/prompts/extract_notes.md");
 
-/// What the journal calls it.
+/// The purpose in the journal.
 const PURPOSE: &str = "memory_extraction";
-/// How much of the present notes the model is shown.
+/// The most bytes of the present notes that the model is shown.
 const MOST_SHOWN: usize = 32 * 1024;
 
 /// Asks what is worth keeping, and writes it down.

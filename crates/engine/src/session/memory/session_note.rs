@@ -10,7 +10,7 @@ use crate::turn::internal_fork::InternalForkError;
 
 const QUESTION: &str = include_str!("../../definition/prompts/session_note.md");
 
-/// What the journal calls it.
+/// The purpose in the journal.
 const PURPOSE: &str = "session_memory";
 /// The longest note.
 const LARGEST: usize = 16 * 1024;

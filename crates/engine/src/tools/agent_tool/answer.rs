@@ -1,7 +1,7 @@
-//! What came of an agent: as data for hosts and transcripts, as the text that a model reads, and as a person reads it
+//! The result of an agent: data for hosts and transcripts, a text for a model, and a text for a person
 //! who typed a skill.
 //!
-//! What an agent says is data to its reader: our own markup in it is defused (invariant I-9).
+//! The report of an agent is data to its reader: our own markup in it is defused (invariant I-9).
 
 use std::fmt::Write as _;
 
@@ -55,7 +55,7 @@ pub(super) fn ended(task: &Task, end: &End, room: usize) -> Result<ToolOutput, T
     Err(ToolError::FailedWith { message: text, data })
 }
 
-/// What the person is shown who asked for it: the report alone, and where the agent's work is if it worked apart.
+/// The result for a person: the report alone, and the place of the agent's work if it has a worktree.
 pub(super) fn shown(task: &Task, end: &End) -> Result<String, CutOff> {
     let mut text = whole_result(task, end);
     if let Some(worktree) = &end.worktree {
@@ -107,7 +107,7 @@ fn text(task: &Task, end: &End, room: usize) -> String {
     text.trim_end().to_owned()
 }
 
-/// What the runtime saw, in one line: the agent's own account can be checked against it.
+/// The runtime's evidence in one line: the agent's own account can be checked against it.
 fn facts(end: &End, tools: &[&str]) -> String {
     let evidence = &end.evidence;
     let mut facts = format!(

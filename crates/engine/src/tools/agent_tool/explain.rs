@@ -1,4 +1,4 @@
-//! What an agent would run with: the same decisions as a launch, without the launch.
+//! An explanation of an agent: the same decisions as a launch, without the launch.
 
 use centurion_config::agents::ActiveAgent;
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub struct Explanation {
     pub agent: EffectiveAgent,
     pub description: String,
     pub source: String,
-    /// What single tools are kept to.
+    /// The limits of single tools.
     pub limits: Vec<String>,
     /// The parts of its system prompt, in order.
     pub prompt_sections: Vec<Section>,

@@ -20,7 +20,7 @@ use crate::delegate::inherit::is_of_fork;
 use crate::delegate::powers::Powers;
 use crate::delegate::spawn::Launch;
 
-/// Whether a call asks for a fork: by that type, or by none where forks are on.
+/// Tells whether a call asks for a fork: by that type, or by none where forks are on.
 pub(super) fn is_asked_for(input: &AgentInput, rules: &DelegationRules) -> bool {
     match given(input.subagent_type.as_deref()) {
         Some(asked) => asked == FORK,
@@ -28,7 +28,7 @@ pub(super) fn is_asked_for(input: &AgentInput, rules: &DelegationRules) -> bool 
     }
 }
 
-/// Whether an agent is a fork, was started by one or by an agent below one, or works for one now.
+/// Tells whether an agent is a fork, was started by one or by an agent below one, or works for one now.
 pub(super) fn is_below_fork(shared: &Shared, caller: &Agent) -> bool {
     let mut task = caller.task.clone();
     for _ in 0..MOST_ASKERS {
@@ -42,7 +42,7 @@ pub(super) fn is_below_fork(shared: &Shared, caller: &Agent) -> bool {
     true
 }
 
-/// How many agents may work for each other before that is taken for a circle.
+/// The most agents that may work for each other before that is taken for a circle.
 const MOST_ASKERS: usize = 64;
 
 /// Checks a call and decides everything about the fork that it asks for.
@@ -103,7 +103,7 @@ pub(super) async fn prepare(
     })
 }
 
-/// What the fork goes on from, if the caller may be forked and the call asks for nothing that a fork cannot have.
+/// Checks that the caller may be forked as the call asks. Returns the point that the fork goes on from.
 fn check(shared: &Shared, caller: &Agent, input: &AgentInput) -> Result<Arc<ForkPoint>, Refusal> {
     let rules = &shared.delegation.rules;
     if !rules.forks {

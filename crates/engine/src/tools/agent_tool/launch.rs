@@ -36,11 +36,11 @@ use crate::delegate::spawn::Launch;
 use crate::toolset::servers::{REQUIRED_PATIENCE, RequireError};
 use crate::toolset::structured::{SchemaError, StructuredOutput};
 
-/// What is said to a caller that has nothing for an agent to do.
+/// The refusal of a call without a prompt.
 pub(super) const NO_PROMPT: &str =
     "`prompt` is empty, so nothing was started: say what the agent is to do.";
 
-/// Why no agent was started.
+/// The reason why no agent was started.
 #[derive(Debug, Error)]
 pub(super) enum Refusal {
     #[error("Agent type '{asked}' not found. Available agents: {available}")]
@@ -273,7 +273,7 @@ pub(super) async fn prepare_agent(
     })
 }
 
-/// What acts for the user in the agent.
+/// The powers of the agent to act for the user.
 fn powers(
     definition: &AgentDefinition,
     effective: &EffectiveAgent,
@@ -315,7 +315,7 @@ pub(super) async fn isolate(
     Ok(Box::pin(isolator.make(caller, id, &input.description, &context.cancel)).await?)
 }
 
-/// Which agent a call means.
+/// Finds the agent that a call means.
 pub(super) fn route<'c>(
     delegation: &Delegation,
     caller: &Agent,
@@ -474,7 +474,7 @@ pub(super) fn requested_model(shared: &Shared, input: &AgentInput, model: &str) 
     }
 }
 
-/// What was asked for where something else is in force.
+/// The requested values where others are in force.
 fn requested(shared: &Shared, input: &AgentInput, effective: &EffectiveAgent) -> Value {
     let mut requested = requested_model(shared, input, &effective.model.value);
     if let Some(background) = input.run_in_background

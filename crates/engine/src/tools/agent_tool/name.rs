@@ -14,7 +14,7 @@ const LONGEST: usize = 64;
 /// The names by which other agents mean the main agent.
 const MAIN: [&str; 2] = ["main", LEAD];
 
-/// Why no agent can have a name.
+/// The reason why no agent can have a name.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum NameFault {
     /// Characters that would make it a path on any system, or another name to the eye.
@@ -61,7 +61,7 @@ pub(crate) fn check_path(name: &str) -> Result<(), NameFault> {
     Ok(check_characters(name)?)
 }
 
-/// Whether a text could be the id of an agent: `a` and sixteen hex digits.
+/// Tells whether a text could be the id of an agent: `a` and sixteen hex digits.
 fn is_id(text: &str) -> bool {
     let digits = text.strip_prefix('a').filter(|digits| digits.len() == 16);
     digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))

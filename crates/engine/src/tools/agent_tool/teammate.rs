@@ -20,12 +20,12 @@ use crate::definition::resolve::Joining;
 use crate::definition::spec::{AgentSpec, Membership};
 use crate::delegate::spawn::{Launch, SpawnError, spawn};
 
-/// What the description of the tool says to an agent that leads a team.
+/// The part of the tool's description for an agent that leads a team.
 pub(super) const ABOUT: &str = "\n\nWith `name` the agent joins your team: it works beside you, stays when it has nothing \
     to do, and reads what you send it with SendMessage. Members share the task list and speak to each other. Their plain \
     text reaches no other agent: have them report with SendMessage. Ask a member to end when you no longer need it.";
 
-/// Why an agent did not join the team.
+/// The reason why an agent did not join the team.
 #[derive(Debug, Error)]
 pub(super) enum TeamRefusal {
     #[error(

@@ -18,7 +18,7 @@ use crate::message::mail::{Mail, TeamMail};
 /// The names by which agents mean the main agent.
 const MAIN_NAMES: [&str; 2] = ["main", LEAD];
 
-/// What is to be sent.
+/// A message to send.
 pub(super) struct Letter<'a> {
     pub(super) text: &'a str,
     pub(super) summary: &'a str,
@@ -32,7 +32,7 @@ pub(super) enum Recipient {
     Agent(Arc<Task>),
 }
 
-/// What became of a message.
+/// The result of a delivery.
 pub(super) struct Delivered {
     id: RecordId,
     status: Status,
@@ -94,7 +94,7 @@ impl Recipient {
         }
     }
 
-    /// Whether it and the sender are in one team.
+    /// Tells whether it and the sender are in one team.
     pub(super) fn is_teammate_of(&self, caller: &Agent) -> bool {
         let is_inside = caller.identity.is_main() || caller.identity.team.is_some();
         is_inside
@@ -176,7 +176,7 @@ fn deliver_to_agent(
     Ok(if was_resting { Status::Delivered } else { Status::Resumed })
 }
 
-/// Why an agent that has ended is not resumed, if so: rules that came since may forbid its type.
+/// The reason why an agent that has ended is not resumed, if so: rules that came since may forbid its type.
 fn refusal(shared: &Shared, caller: &Agent, task: &Task) -> Option<String> {
     let kind = &task.spec.agent_type;
     let catalog = shared.delegation.definitions.agents();
@@ -197,12 +197,12 @@ fn sender(caller: &Agent) -> String {
 }
 
 impl Delivered {
-    /// Whether it will be read.
+    /// Tells whether it will be read.
     pub(super) fn is_accepted(&self) -> bool {
         !matches!(self.status, Status::Full | Status::StoppedByUser)
     }
 
-    /// What the sender is told.
+    /// The receipt for the sender.
     pub(super) fn receipt(
         &self,
         caller: &Agent,

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use super::receipt;
 use crate::agent::shared::Shared;
 
-/// What addresses of sessions on other machines begin with.
+/// The prefix of addresses of sessions on other machines.
 const BRIDGE: &str = "bridge:";
 
-/// Whether a message is for another session.
+/// Tells whether a message is for another session.
 pub(super) fn is_peer(to: &str) -> bool {
     to.starts_with(SCHEME) || to.starts_with(BRIDGE)
 }

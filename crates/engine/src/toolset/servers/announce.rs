@@ -1,4 +1,4 @@
-//! What an agent is told of its servers: their own instructions, and the names of tools that wait to be
+//! Announcements of servers to an agent: their own instructions, and the names of tools that have to be
 //! searched for. Told once, and again only where something changed.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use super::{Servers, is_connected};
 use crate::toolset::toolbox::Served;
 use centurion_protocol::markup::contain;
 
-/// What has been told already.
+/// The announcements made so far.
 #[derive(Clone, Default)]
 pub(crate) struct Announced {
     instructions: BTreeMap<String, String>,
@@ -15,7 +15,7 @@ pub(crate) struct Announced {
 }
 
 impl Announced {
-    /// What is to be told now, if anything.
+    /// The announcement to make now, if there is one.
     pub(crate) fn news(&mut self, servers: &Servers, served: &Served) -> Option<String> {
         let mut parts = Vec::new();
         for connection in servers.active().iter().filter(|it| is_connected(it)) {

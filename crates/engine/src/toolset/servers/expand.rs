@@ -1,4 +1,4 @@
-//! What a person writes to mean something of a server: `/mcp__server__prompt arguments`, `@server:uri`.
+//! References to prompts and resources of a server in input: `/mcp__server__prompt arguments`, `@server:uri`.
 
 use centurion_mcp::{CallError, CallOptions, Connection, prompt_name};
 use centurion_protocol::{Block, ToolResultContent};
@@ -21,7 +21,7 @@ pub(crate) struct Expansion {
     pub(crate) arguments: String,
 }
 
-/// Why a command of a server was not replaced.
+/// The reason why a command of a server was not replaced.
 #[derive(Debug, Error)]
 pub(crate) enum ExpandError {
     #[error("/{command}: {source}")]
@@ -42,7 +42,7 @@ impl Servers {
         })
     }
 
-    /// What the resources hold that a text mentions as `@server:uri`, each framed as data.
+    /// Reads the resources that a text mentions as `@server:uri`, each framed as data.
     pub(crate) async fn mentioned(&self, text: &str) -> Vec<String> {
         let mut found = Vec::new();
         for word in text.split_whitespace() {
@@ -67,7 +67,7 @@ impl Servers {
 }
 
 impl Expansion {
-    /// What the command stands for.
+    /// Expands the command.
     pub(crate) async fn run(&self) -> Result<Vec<Block>, ExpandError> {
         let prompts = self.connection.prompts();
         let names: Vec<&str> = prompts
@@ -85,7 +85,7 @@ impl Expansion {
     }
 }
 
-/// What a server says as a block of the user's message, behind which others come: it does not pass for markup of ours,
+/// Contains content of a server, as a block of the user's message before others: it does not pass for markup of ours,
 /// nor do several of them together.
 fn contained(content: ToolResultContent) -> Block {
     match content {
@@ -96,7 +96,7 @@ fn contained(content: ToolResultContent) -> Block {
     }
 }
 
-/// What enters the conversation of a text. The tool for resources keeps what is too long in a file.
+/// Cuts a text for the conversation. The tool for resources keeps what is too long in a file.
 fn beginning(text: String) -> String {
     let end = text.floor_char_boundary(MOST_MENTIONED);
     match text.get(..end) {

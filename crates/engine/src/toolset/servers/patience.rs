@@ -1,4 +1,4 @@
-//! How long first turns wait for servers that are not there yet.
+//! The wait of first turns for servers that are still connecting.
 //!
 //! A tool that comes after the first request makes the provider read the whole conversation anew, so a short wait
 //! is worth its time. A server that hangs must not hold a run up: later turns have its tools when it is there.
@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 
 use super::Servers;
 
-/// How long the first turn of an agent waits for servers that are not there yet.
+/// The longest wait of an agent's first turn for servers that are still connecting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerPatience {
     /// For servers that were asked for: on the command line, there also by the name of a tool, by the host, or by the
@@ -29,7 +29,7 @@ impl ServerPatience {
     }
 }
 
-/// Whether a server is there because the command line, the host or a definition asks for it.
+/// Tells whether a server is there because the command line, the host or a definition asks for it.
 fn is_asked_for(server: &McpServer) -> bool {
     match server.origin.scope {
         McpScope::Flag | McpScope::Host | McpScope::Agent(_) => true,
@@ -84,7 +84,7 @@ impl Servers {
     }
 }
 
-/// Whether what is listed asks for a tool of a server: `mcp__server__tool`, all of its tools, or a pattern.
+/// Tells whether what is listed asks for a tool of a server: `mcp__server__tool`, all of its tools, or a pattern.
 fn may_be_of(server: &str, listed: &str) -> bool {
     if !listed.starts_with("mcp__") {
         // `*` takes what is there: it asks for no server.

@@ -9,10 +9,10 @@ use thiserror::Error;
 
 use super::{Servers, because};
 
-/// How long a server that is being connected may keep an agent waiting.
+/// The longest wait of an agent for a required server.
 pub const REQUIRED_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Why an agent has to do without a server that it requires.
+/// The reason why an agent has to do without a server that it requires.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RequireError {
     #[error("the MCP server `{pattern}` is required and cannot be used: no server has this name")]
@@ -21,7 +21,7 @@ pub enum RequireError {
     NotUsable { pattern: String, servers: Vec<UnusableServer> },
 }
 
-/// Why a server does not count as one that is there.
+/// The reason why a server does not count as one that is there.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnusableServer {
     #[error("{name} is connected and has no tools")]
@@ -56,7 +56,7 @@ impl Servers {
         Ok(())
     }
 
-    /// Whether every pattern names a server that is there with a tool, or that may still come.
+    /// Tells whether every pattern names a server that is there with a tool, or that may still come.
     pub(crate) fn may_meet(&self, patterns: &[String]) -> bool {
         let may = |connection: &Connection| match connection.state() {
             State::Connected => !connection.tools().is_empty(),

@@ -114,7 +114,7 @@ impl Tool for ReadMcpResource {
     }
 }
 
-/// What was read, as a model reads it.
+/// Renders resource contents for a model.
 pub(super) fn as_text(contents: &[ResourceContent]) -> String {
     let text = |content: &ResourceContent| match content {
         ResourceContent::Text { text, .. } => text.clone(),
@@ -149,7 +149,7 @@ impl Servers {
     }
 }
 
-/// Why a server cannot be asked, as models read it.
+/// The reason why a server cannot be asked, as models read it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(crate) enum ReachError {
     #[error("There is no server named {name}. The servers are: {}.", known.join(", "))]

@@ -1,4 +1,4 @@
-//! What hooks do to a call: before it, in a person's place, and after it.
+//! Hooks around a call: before it, in a person's place, and after it.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -21,17 +21,17 @@ use crate::policy::broker::Reply;
 use crate::policy::permissions::Remember;
 use centurion_protocol::markup::contain;
 
-/// What hooks say beside the result of a call.
+/// The output of hooks beside the result of a call.
 #[derive(Debug, Default)]
 pub(crate) struct Aside {
-    /// What the model is to know.
+    /// Texts for the model.
     pub(crate) context: Vec<String>,
     /// The run ends, and why.
     pub(crate) stop: Option<String>,
     pub(super) company: Company,
 }
 
-/// Whether a call is the only one of its answer. Only then may a hook put it off.
+/// True if a call is the only one of its answer. Only then may a hook put it off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Company {
     Alone,
@@ -49,7 +49,7 @@ impl Aside {
     }
 }
 
-/// What hooks say about a call before the rules do.
+/// The decision of hooks about a call, before the rules decide.
 pub(super) enum Leave {
     /// Nothing.
     Usual,
@@ -268,7 +268,7 @@ fn with_path(input: &RawValue, path: &Path) -> Option<Box<RawValue>> {
     (before != Some(absolute)).then(|| to_raw_value(&fields).ok()).flatten()
 }
 
-/// What a hook objects to, as the model reads it.
+/// The objection of a hook, as the model reads it.
 fn feedback(name: &str, reason: Option<&str>) -> Option<String> {
     reason.map(|reason| format!("{name} hook feedback: {reason}"))
 }

@@ -56,7 +56,7 @@ impl Dispatch {
         std::iter::successors(own, above).find(|it| it.team.is_some())
     }
 
-    /// Whether the lead's own rules let it do the same without a question, in the place where the agent would do it.
+    /// Tells whether the lead's own rules let it do the same without a question, in the place where the agent would do it.
     fn lead_may(&self, shared: &Shared, ready: &Ready<'_>) -> bool {
         let (named, agent) = (self.named(&ready.call), self.agent(&ready.call));
         let call = ready.as_call(named.as_deref(), &agent);

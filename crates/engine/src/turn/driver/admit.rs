@@ -1,4 +1,4 @@
-//! What reaches the model: commands of servers are replaced by what they stand for, hooks see every input and
+//! Admission of input: commands of servers are replaced by their texts, hooks see every input and
 //! may keep it out, settings that changed are taken up.
 
 use std::path::Path;
@@ -27,11 +27,11 @@ use centurion_journal::JournalError;
 /// An input that is kept from the model.
 struct RefusedInput {
     reason: String,
-    /// What the person who wrote it gets back, to say it in another way.
+    /// The text that goes back to the person who wrote it.
     gives_back: Option<String>,
 }
 
-/// Why what a person typed is not said to the model.
+/// The reason why what a person typed is not said to the model.
 enum ExpandRefusal {
     /// A hook says no.
     Blocked(String),
@@ -52,10 +52,10 @@ impl RefusedInput {
     }
 }
 
-/// How a conversation begins anew whose earlier part was left out.
+/// The source of a beginning after a compaction.
 pub(super) const COMPACT: &str = "compact";
 
-/// Why instruction files are read.
+/// The reason why instruction files are read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Loads<'a> {
     AtStart,
@@ -280,7 +280,7 @@ impl Driver {
         Ok(invoked)
     }
 
-    /// Whether the conversation has the text of a skill, and the files that go along with it.
+    /// Tells whether the conversation has the text of a skill, and the files that go along with it.
     fn knows(&self, skill: &InvokedSkill) -> bool {
         self.dispatch.agent.knows_skill_text(&skill.definition.name, &skill.for_agent())
     }
@@ -425,7 +425,7 @@ impl Driver {
         let is_heard =
             !cancel.is_cancelled() || !self.dispatch.agent.has_hooks(Event::ConfigChange);
         let objection = objection.or((!is_heard).then_some(Objection::Unheard));
-        // What the administrator of the machine changes counts, whatever else changed with it.
+        // Changes of the machine's administrator count, whatever else changed with them.
         let is_managed = change.files.iter().any(|(source, _)| *source == "policy_settings");
         if let Some(objection) = objection.filter(|_| !is_managed) {
             permissions.keep_out(change, objection);

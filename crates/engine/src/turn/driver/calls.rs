@@ -28,7 +28,7 @@ use crate::turn::dispatch::{Aside, Company, Dispatched, text_of};
 use centurion_journal::JournalError;
 use centurion_journal::transcript::DEFERRED;
 
-/// What the model reads after a person stopped its tools.
+/// The text for a model after a person stopped its tools.
 const INTERRUPTED_IN_TOOLS: &str = "[Request interrupted by user for tool use]";
 
 /// A call with its input read, or with the result it has already.
@@ -52,7 +52,7 @@ impl Driver {
         outcome
     }
 
-    /// What an agent can go on from that one of these calls starts.
+    /// The point that agents started by these calls go on from.
     fn fork_point(
         &self,
         run: &Run,
@@ -278,7 +278,7 @@ impl Driver {
         }
     }
 
-    /// Whether another call may begin beside this many. Agents have a limit of their own.
+    /// Tells whether another call may begin beside this many. Agents have a limit of their own.
     fn may_begin(&self, running: usize, next: Option<&(usize, Planned<'_>)>) -> bool {
         let starts_agent =
             next.is_some_and(|(_, (call, _))| canonical_tool_name(&call.name) == "Agent");
@@ -311,7 +311,7 @@ impl Driver {
     }
 }
 
-/// How many of the calls go next: all read-only ones up to the first that is not, or that one alone.
+/// The number of calls that run next: all read-only ones up to the first that is not, or that one alone.
 fn group_length(planned: &[Planned<'_>]) -> usize {
     let changes = |(_, prepared): &Planned<'_>| {
         prepared.as_ref().is_ok_and(|prepared| !prepared.is_read_only())

@@ -1,4 +1,4 @@
-//! What a command printed that the program carried out, as the model is told of it.
+//! The output of commands that the program carried out, for the model.
 
 use centurion_journal::JournalError;
 use centurion_protocol::markup::contain;
@@ -14,7 +14,7 @@ impl Driver {
         output: &str,
     ) -> Result<(), JournalError> {
         if self.conversation.is_empty() {
-            // What goes before everything else.
+            // The preamble goes first.
             self.deliver(Vec::new(), &[])?;
         }
         let (name, arguments) = (contain(name), contain(arguments));

@@ -40,12 +40,12 @@ use crate::turn::commands::command_of;
 use crate::turn::internal_fork::InternalForkError;
 use crate::turn::refusal::is_about_conversation;
 
-/// How many times in a row a conversation may fill up again at once, or fail to become shorter.
+/// The most times in a row that a conversation may fill up again at once, or fail to become shorter.
 const MOST_IN_A_ROW: u32 = 3;
-/// How many turns a compaction must last to have been of use.
+/// The least turns that a useful compaction lasts.
 const LEAST_TURNS: u32 = 3;
 
-/// Why a conversation is to become shorter.
+/// The reason why a conversation is to become shorter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
     /// It comes near the window.
@@ -72,7 +72,7 @@ impl Cause {
     }
 }
 
-/// Why a conversation is as long as before.
+/// The reason why a conversation is as long as before.
 #[derive(Debug, Error)]
 pub(crate) enum CompactError {
     #[error("compaction isn't available in this environment (DISABLE_COMPACT)")]
@@ -94,14 +94,14 @@ pub(crate) enum CompactError {
 }
 
 impl CompactError {
-    /// Whether the conversation is too long even to be summarised.
+    /// Tells whether the conversation is too long even to be summarised.
     fn is_overflow(&self) -> bool {
         use InternalForkError::Model;
         let too_long = |error: &ModelError| error.kind == ErrorKind::ContextOverflow;
         matches!(self, Self::NoSummary(Model(error)) if too_long(error))
     }
 
-    /// Whether the provider refuses to read the conversation.
+    /// Tells whether the provider refuses to read the conversation.
     fn is_refusal(&self) -> bool {
         use InternalForkError::Model;
         let refused = |error: &ModelError| {
@@ -110,7 +110,7 @@ impl CompactError {
         matches!(self, Self::NoSummary(Model(error)) if refused(error))
     }
 
-    /// Whether another try, at another time, would be as futile: the model was there and gave nothing of use. Where it
+    /// Tells whether another try, at another time, would be as futile: the model was there and gave nothing of use. Where it
     /// could not be reached or paid, the conversation is better left as it is.
     fn is_futile(&self) -> bool {
         use InternalForkError::{Called, CutOff, Empty, Model};
@@ -127,26 +127,26 @@ impl CompactError {
     }
 }
 
-/// How the compactions of one run went.
+/// The results of the compactions of one run.
 #[derive(Debug, Default)]
 pub(crate) struct CompactionCount {
     /// After how many turns the last one was.
     last: Option<u32>,
-    /// How many in a row were of no use.
+    /// The number of useless compactions in a row.
     useless: u32,
-    /// How many in a row failed.
+    /// The number of failed compactions in a row.
     failed: u32,
     /// A request was not sent because it would not fit, and the user has switched compaction off.
     pub(super) is_blocked: bool,
 }
 
 impl CompactionCount {
-    /// Whether so many in a row were of no use that the run ended for it.
+    /// Tells whether so many in a row were of no use that the run ended for it.
     pub(crate) fn are_given_up(&self) -> bool {
         self.useless >= MOST_IN_A_ROW
     }
 
-    /// Whether the run ended because compaction is off and the next request would not have fitted.
+    /// Tells whether the run ended because compaction is off and the next request would not have fitted.
     pub(crate) fn are_blocked(&self) -> bool {
         self.is_blocked
     }
@@ -264,7 +264,7 @@ impl Driver {
             return Ok(Err(CompactError::Off));
         }
         let started = Instant::now();
-        // What a provider refuses for ever must go, if a person says so.
+        // The refused part must go, if a person asks for a compaction.
         let is_refused = self.window.is_refused && matches!(cause, Cause::Asked(_));
         let mut drawn = self.draw(if is_refused { Newest::Goes } else { Newest::Stays });
         let info = self.shared.model.info(&self.settings.model);
@@ -290,7 +290,7 @@ impl Driver {
             }
         };
         run.used.dollars += *receipt.lock();
-        // What a person asked for by the way may be cut as well: no answer is under way that needs it.
+        // In a compaction that a person asked for, the prompt may be cut as well: no answer is under way that needs it.
         let cut = match cause {
             Cause::Automatic => CutTexts::None,
             Cause::Overflow => CutTexts::Old,
@@ -321,7 +321,7 @@ impl Driver {
         Ok(stopped.map_or(Ok(()), |reason| Err(CompactError::Stopped(reason))))
     }
 
-    /// Whether a rule writes what stands for the earlier part, because no model does and there must be a way on.
+    /// Tells whether a rule writes what stands for the earlier part, because no model does and there must be a way on.
     fn may_go_by_rule(&self, error: &CompactError, cause: &Cause, must: bool) -> bool {
         let is_asked = matches!(cause, Cause::Asked(_));
         let is_refused = is_asked && (self.window.is_refused || error.is_refusal());
@@ -450,7 +450,7 @@ impl Driver {
         })));
     }
 
-    /// What an agent knows of servers that was told nothing yet.
+    /// The announcement of servers to an agent that has read none.
     fn announce_anew(&self) -> (Announced, Option<String>) {
         let mut announced = Announced::default();
         let agent = &self.dispatch.agent;
@@ -460,7 +460,7 @@ impl Driver {
 }
 
 impl Run {
-    /// Whether another compaction may be of use. Where the last ones were not, the run ends.
+    /// Tells whether another compaction may be of use. Where the last ones were not, the run ends.
     fn may_compact(&mut self) -> bool {
         let count = &mut self.compactions;
         let is_soon = count.last.is_some_and(|last| self.turns < last + LEAST_TURNS);

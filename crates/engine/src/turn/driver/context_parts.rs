@@ -1,5 +1,5 @@
-//! What fills an agent's window, by category. What the program itself has put into a conversation is known by how it
-//! begins.
+//! The usage of an agent's window by category. Texts of the program itself in a conversation are known by how they
+//! begin.
 
 use centurion_protocol::Role;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::definition::prompt::INSTRUCTIONS_BEGIN;
 use crate::turn::context_usage::ContextPart;
 use crate::turn::skill::{FOLLOW, KNOWN_TEXT};
 
-/// How many bytes of a conversation belong to what.
+/// The bytes of a conversation by category.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Shares {
     skill_list: usize,
@@ -44,7 +44,7 @@ impl Driver {
         ];
         let known = known.map(|(id, name, bytes)| ContextPart { id, name, tokens: tokens(bytes) });
         let mut parts = Vec::from(known);
-        // Where the provider has counted, what our guess misses belongs to what was said.
+        // The difference between the provider's count and our estimate belongs to the messages.
         let sum: u64 = parts.iter().map(|part| part.tokens).sum();
         let messages = self.estimate().saturating_sub(sum);
         parts.push(ContextPart { id: "messages", name: "Messages", tokens: messages });

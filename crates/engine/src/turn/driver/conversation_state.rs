@@ -13,7 +13,7 @@ use crate::agent::skills::SkillView;
 use crate::toolset::servers::Announced;
 
 impl Driver {
-    /// What was said, as plain text.
+    /// The conversation as plain text.
     pub(crate) fn conversation_text(&self) -> String {
         let mut text = String::new();
         for message in self.conversation.iter() {

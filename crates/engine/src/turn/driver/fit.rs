@@ -1,4 +1,4 @@
-//! What agents report and what tools return must fit into their reader's conversation, however many come at once.
+//! Reports of agents and results of tools are cut to fit into their reader's conversation, however many come at once.
 //!
 //! All reports that come together, and all results of one turn, take at most half of what the window still has: the rest
 //! is for going on. What is left out of a report stands in its agent's output file, what is left out of a result in a file
@@ -16,18 +16,18 @@ use crate::message::queue::Item;
 
 /// About how many bytes a token has.
 const TOKEN_BYTES: u64 = 4;
-/// What is left of every report, so that its reader knows what it is about.
+/// The least bytes of every report, so that its reader knows its subject.
 const LEAST: usize = 500;
 
 impl Driver {
-    /// How many bytes of reports may enter the conversation now.
+    /// The most bytes of reports that may enter the conversation now.
     fn report_room(&self) -> usize {
         let info = self.shared.model.info(&self.settings.model);
         let left = self.context_rules().window(&info).saturating_sub(self.estimate());
         usize::try_from(left.saturating_mul(TOKEN_BYTES) / 2).unwrap_or(usize::MAX)
     }
 
-    /// How many bytes the newest round may keep when the conversation becomes shorter: a third of what its window has
+    /// The most bytes of the newest round that a compaction keeps: a third of what its window has
     /// beside what every request begins with.
     pub(super) fn round_room(&self) -> usize {
         let info = self.shared.model.info(&self.settings.model);
@@ -54,7 +54,7 @@ impl Driver {
     }
 }
 
-/// How much text a block has.
+/// The bytes of text in a block.
 fn size(block: &Block) -> usize {
     match block {
         Block::Text(text) => text.len(),

@@ -1,6 +1,6 @@
 //! A goal that a person set (`/goal`): the main agent does not stop before it is reached.
 //!
-//! Whether it is reached is asked beside the conversation, of the agent's own model, with all that was said.
+//! The agent's own model is asked beside the conversation, with all that was said, if the goal is reached.
 
 use tokio_util::sync::CancellationToken;
 
@@ -8,7 +8,7 @@ use super::{Driver, Run};
 use crate::agent::hooks::reminder;
 use crate::turn::internal_fork::InternalFork;
 
-/// How many times the agent is told that its goal is not reached.
+/// The most times that the agent is told that its goal is not reached.
 const MOST_TIMES: u32 = 50;
 
 const QUESTION: &str = "Decide whether the goal below is reached, from what this conversation shows and nothing else: a claim \
@@ -29,7 +29,7 @@ impl Goal {
 }
 
 impl Driver {
-    /// Why the agent has to go on, if a person set a goal that is not reached. One that is reached is over.
+    /// The reason why the agent has to go on, if a person set a goal that is not reached. One that is reached is over.
     pub(super) async fn goal_missed(
         &mut self,
         run: &Run,

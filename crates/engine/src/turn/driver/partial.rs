@@ -31,7 +31,7 @@ pub(super) fn to_json(event: &StreamEvent) -> Option<Box<RawValue>> {
     to_raw_value(&value).ok()
 }
 
-/// What ends a message in the stream, after its last `message_delta`.
+/// The event that ends a message in the stream, after its last `message_delta`.
 pub(super) fn message_stop() -> Option<Box<RawValue>> {
     to_raw_value(&json!({"type": "message_stop"})).ok()
 }

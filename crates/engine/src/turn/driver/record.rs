@@ -161,12 +161,12 @@ impl Driver {
         self.shared.show_as(record, EventBody::User(user));
     }
 
-    /// Whether no call waits for this agent.
+    /// Tells whether no call waits for this agent.
     fn is_background(&self) -> bool {
         self.task().is_some_and(|task| task.is_background())
     }
 
-    /// Whether observers see a block of an answer. What an agent says and thinks while a call waits for it is for
+    /// Tells whether observers see a block of an answer. What an agent says and thinks while a call waits for it is for
     /// that call.
     fn shows(&self, block: &Block) -> bool {
         let is_said = !matches!(block, Block::ToolUse(_));
@@ -204,7 +204,7 @@ impl Driver {
     }
 }
 
-/// What a call does, in a few words for people.
+/// Describes a call in a few words for people.
 fn activity(call: &ToolUse) -> String {
     #[derive(Deserialize)]
     struct Input<'a> {

@@ -12,10 +12,10 @@ use serde_json::json;
 use super::{Driver, Run};
 use crate::turn::refusal::{BlockPlace, NOTE, Refused, is_about_conversation};
 
-/// How much of a provider's reason a model reads.
+/// The most bytes of a provider's reason that a model reads.
 const LONGEST_REASON: usize = 500;
 
-/// How many parts are replaced in one run before it ends.
+/// The most parts that are replaced in one run.
 const MOST_REPLACED: usize = 12;
 
 impl Driver {
@@ -63,7 +63,7 @@ impl Driver {
         Ok(false)
     }
 
-    /// What stays in the conversation must not bring back what is replaced.
+    /// Replaces the block in standing records, too, which would bring it back.
     fn replace_standing(&mut self, place: BlockPlace, note: &str) {
         let message = self.conversation.iter().nth(place.message);
         let block = message.and_then(|it| it.blocks().into_iter().nth(place.block));
@@ -77,7 +77,7 @@ impl Driver {
     }
 }
 
-/// What stands for something that a provider refused for this reason.
+/// The note in the place of a part that a provider refused for this reason.
 pub(super) fn note(reason: &str) -> String {
     // A provider may repeat what a server or a file said.
     let said = contain(reason).into_owned();

@@ -19,13 +19,13 @@ use crate::definition::context_rules::ContextRules;
 use crate::money::budget::Amount;
 use centurion_journal::JournalError;
 
-/// What an answer is taken to need at least when money or window are checked before it.
+/// The least tokens of an answer, for the checks of money and window before it.
 pub(super) const SMALL_ANSWER: u64 = 1024;
 
 /// A wait for a provider during which an agent gives its slot away.
 const LONG_WAIT: Duration = Duration::from_secs(5);
 
-/// How much is kept of an answer that was larger than an answer may be.
+/// The most bytes that are kept of an answer above the size limit.
 const LARGEST_EXCERPT: usize = 64 * 1024;
 
 impl Driver {
@@ -70,7 +70,7 @@ impl Driver {
             if let Streamed::Answer(answer) = &streamed {
                 used += answer.usage;
             }
-            // What broken tries and cut-off answers consumed is paid for like the rest.
+            // The usage of broken tries and cut-off answers is paid for like the rest.
             if used.total() > 0 {
                 let dollars = self.shared.add_usage(&self.settings.model, &used);
                 reservation.settle(Amount { dollars, tokens: used.total() });
@@ -128,7 +128,7 @@ impl Driver {
         self.failed(run, error).map(Some)
     }
 
-    /// How many tokens the next request will put before the model: what the provider counted last, and
+    /// Estimates the tokens of the next request: the provider's last count, and
     /// a guess for what came since.
     pub(super) fn estimate(&self) -> u64 {
         // Nothing counted yet: system prompt and tools are part of the guess.
@@ -158,7 +158,7 @@ impl Driver {
         }
     }
 
-    /// What the next request begins with.
+    /// The prefix of the next request.
     pub(super) fn prefix(&self) -> Prefix {
         Prefix {
             system: self.system.clone(),
@@ -423,7 +423,7 @@ impl Driver {
     }
 }
 
-/// How a stream ended.
+/// The end of a stream.
 enum Streamed {
     Answer(Answer),
     Failed(ModelError, AnswerBuilder),

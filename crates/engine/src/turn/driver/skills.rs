@@ -1,4 +1,4 @@
-//! What an agent is told of its skills, and what those that it carries out make of its requests.
+//! The listing of skills for an agent, and the effect of skills in force on its requests.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,26 +13,26 @@ use super::Driver;
 use crate::agent::builder::SKILL_TOOL;
 use crate::agent::hooks::reminder;
 
-/// What records call the list of skills.
+/// The kind of the records that hold the list of skills.
 pub(super) const SKILL_LISTING: &str = "skill_listing";
 
-/// What is said before the list of skills, and before texts that are told again.
+/// The introductions of the list of skills, and of texts that are told again.
 const LISTED: &str =
     "Skills that you can invoke with the Skill tool. Invoke one when the task is what it is for:";
 const USED: &str = "Skills that you have used. What they say still counts:";
 
-/// How the same texts begin in a conversation.
+/// The beginnings of the same texts in a conversation.
 pub(super) const LISTING_BEGINS: &str =
     "<system-reminder>\nSkills that you can invoke with the Skill tool.";
 pub(super) const USED_AGAIN: &str = "<system-reminder>\nSkills that you have used.";
 
-/// How many bytes of the text of one skill are told again after a compaction, and of all together.
+/// The most bytes of one skill's text that are told again after a compaction, and of all together.
 const MOST_AGAIN: (usize, usize) = (20_000, 100_000);
 
-/// How many skills are named whose texts are not told again.
+/// The most skills that are named without their texts.
 const MOST_NAMES: usize = 40;
 
-/// What stands for the rest of the text of a skill.
+/// The note in the place of the rest of a skill's text.
 const SKILL_CUT: &str =
     "\n[The rest of this skill is left out for want of room. Invoke it again where you need it.]";
 
@@ -171,7 +171,7 @@ impl Driver {
     }
 }
 
-/// Whether some skills are told of only when certain files are worked on.
+/// Tells whether some skills are told of only when certain files are worked on.
 fn has_scoped(skills: &[Arc<SkillEntry>]) -> bool {
     skills.iter().any(|skill| skill.card.paths.is_some())
 }

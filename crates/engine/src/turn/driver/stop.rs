@@ -13,7 +13,7 @@ use centurion_journal::JournalError;
 use centurion_protocol::markup::contain;
 
 impl Driver {
-    /// Whether hooks keep the agent from stopping. Then it has been told why.
+    /// Tells whether hooks keep the agent from stopping. Then it has been told why.
     pub(super) async fn should_continue(
         &mut self,
         run: &mut Run,

@@ -1,4 +1,4 @@
-//! Where the agent works, in its record.
+//! Records of the worktree that an agent works in.
 
 use centurion_journal::JournalError;
 

@@ -26,11 +26,11 @@ use crate::turn::dispatch::Dispatch;
 use crate::turn::driver::{Driver, Run};
 use centurion_journal::Journal;
 
-/// What a judge is told before anything else.
+/// The system prompt of a judge.
 const JUDGE: &str = "You are asked to judge one thing in the work of a coding agent. Answer with one JSON \
     object and nothing else: {\"ok\": true}, or {\"ok\": false, \"reason\": \"what is wrong and what to do\"}.";
 
-/// Why a hook was not carried out.
+/// The reason why a hook was not carried out.
 #[derive(Debug, Error)]
 enum HandlerError {
     #[error("the session has ended")]

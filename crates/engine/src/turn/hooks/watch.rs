@@ -1,4 +1,4 @@
-//! What becomes visible of hooks: their runs, for observers, and what hooks say that were not waited for.
+//! Events about hooks: their runs, for observers, and the output of hooks that were not waited for.
 
 use std::sync::Weak;
 
@@ -15,7 +15,7 @@ use crate::message::queue::{Item, Origin, Priority};
 pub(crate) struct HookWatch {
     /// Weak, because the session owns the hooks.
     pub(crate) shared: Weak<Shared>,
-    /// Whether every run of a hook is an event.
+    /// True if every run of a hook is an event.
     pub(crate) shows_runs: bool,
 }
 

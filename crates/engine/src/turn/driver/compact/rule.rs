@@ -1,4 +1,4 @@
-//! What stands for the earlier part of a conversation where no model can say it: who said what, cut by a rule.
+//! The summary of last resort, made without a model: who said what, cut by a rule.
 //!
 //! Nothing is quoted of a conversation that a provider refuses to read: any of it may be what is refused.
 
@@ -10,7 +10,7 @@ use centurion_protocol::{Block, Role};
 
 use super::shorter::{Drawn, Newest};
 
-/// How much of each text is kept, and how many texts of each speaker.
+/// The most bytes of each text, and the most texts of each speaker.
 const EXCERPT: usize = 400;
 const MOST_TEXTS: usize = 8;
 

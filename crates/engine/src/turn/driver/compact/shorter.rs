@@ -21,7 +21,7 @@ use crate::turn::bounded::bounded_parts;
 use crate::turn::driver::NOTES;
 use crate::turn::refusal::{MEDIA_LEFT_OUT, take_media};
 
-/// How many bytes the newest round may have, pictures and documents included. Providers bound requests.
+/// The most bytes of the newest round, pictures and documents included. Providers bound requests.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 /// A conversation, drawn apart into what a summary can stand for and what stays.
@@ -32,11 +32,11 @@ pub(super) struct Drawn {
     /// in the record of another agent.
     round: Vec<Message>,
     pub(super) newest: Newest,
-    /// How many tokens are left out with the newest round.
+    /// The number of tokens that are left out with the newest round.
     left_out: usize,
 }
 
-/// What becomes of the newest part of a conversation.
+/// The treatment of the newest part of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Newest {
     /// The newest round and the prompt stay word for word.
@@ -45,11 +45,11 @@ pub(super) enum Newest {
     Goes,
 }
 
-/// Which texts of people and others may be cut, with the whole of them in a file.
+/// The texts of people and others that may be cut, with the whole of them in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CutTexts {
     None,
-    /// Those that are not being worked on.
+    /// Texts that the agent does not work on.
     Old,
     All,
 }
@@ -84,12 +84,12 @@ impl Driver {
 }
 
 impl Drawn {
-    /// Whether anything was answered before the newest round: without that there is nothing to summarise.
+    /// Tells whether anything was answered before the newest round: without that there is nothing to summarise.
     pub(super) fn has_exchange(&self) -> bool {
         self.earlier.iter().any(|message| message.role() == Role::Assistant)
     }
 
-    /// What a summary of the earlier part does not tell of.
+    /// The part that a summary of the earlier part leaves out.
     pub(super) fn gap(&self) -> Option<Gap> {
         (self.newest == Newest::Goes).then_some(Gap::Refused)
     }
@@ -106,11 +106,11 @@ pub(super) struct Shorter {
     pub(super) summary: Summary,
     /// The summary as the model reads it.
     pub(super) introduced: String,
-    /// Which of the lines is the summary.
+    /// The index of the summary among the lines.
     pub(super) summary_line: usize,
     pub(super) memory: Option<MemoryTracker>,
     pub(super) announced: Announced,
-    /// What is told anew, each with what records call it.
+    /// Texts that are told again, each with the kind of its record.
     lines: Vec<(&'static str, String)>,
     kept: Vec<RecordId>,
     /// The prompts of people that the summary stands for.
@@ -120,7 +120,7 @@ pub(super) struct Shorter {
     round: ShorterRound,
 }
 
-/// What becomes of the newest round.
+/// The treatment of the newest round.
 enum ShorterRound {
     Whole,
     Cut(Vec<RestPart>),
@@ -140,11 +140,11 @@ impl RestPart {
     }
 }
 
-/// What records call the summary.
+/// The kind of the summary's line.
 const SUMMARY: &str = "summary";
 
 impl Shorter {
-    /// What the transcript says of it.
+    /// The records of it for the transcript.
     pub(super) fn records(&self, data: BoundaryData) -> Compaction<'_> {
         let round = match &self.round {
             ShorterRound::Whole => KeptRound::Whole,
@@ -311,7 +311,7 @@ impl Driver {
         )
     }
 
-    /// Where the agent's own record is, if there is one.
+    /// The path of the agent's own transcript, if there is one.
     fn record_path(&self) -> Option<PathBuf> {
         if !self.journal.is_kept() {
             return None;
@@ -322,13 +322,13 @@ impl Driver {
         })
     }
 
-    /// Whether blocks would take more than the newest round may.
+    /// Tells whether blocks would take more than the newest round may.
     fn is_large(&self, blocks: &[Block]) -> bool {
         let message = Message::new(Role::User, blocks);
         message.tokens() * 4 > self.round_room() || message.wire().len() > MOST_BYTES
     }
 
-    /// What becomes of the newest round: where it would take most of the window, what stands behind the answer is cut,
+    /// Decides about the newest round: where it would take most of the window, the part behind the answer is cut,
     /// with the whole of it in files.
     fn cut_round(&self, drawn: &Drawn, cut: CutTexts) -> ShorterRound {
         if drawn.round.is_empty() {
@@ -381,7 +381,7 @@ impl Driver {
         }
     }
 
-    /// What stands behind the newest answer, in parts that are recorded by themselves.
+    /// The part behind the newest answer, split into separately recorded parts.
     fn rest_parts(&self, blocks: Vec<Block>) -> Vec<RestPart> {
         let wire = |blocks: &[Block]| Message::new(Role::User, blocks).wire().clone();
         let mut parts = Vec::with_capacity(blocks.len());

@@ -1,4 +1,4 @@
-//! What an agent is told again when its conversation begins anew: what is so, from state, whatever the summary says.
+//! Texts about the present state for an agent after a compaction, from state and not from the summary.
 
 use std::fmt::Write as _;
 
@@ -15,10 +15,10 @@ fn one_line(text: &str) -> String {
     contain(&text.replace(char::is_control, " ")).into_owned()
 }
 
-/// How many files are named that the agent has read.
+/// The most read files that are named.
 const MOST_FILES: usize = 40;
 
-/// How many open tasks are named.
+/// The most open tasks that are named.
 const MOST_TASKS: usize = 40;
 
 impl Driver {
@@ -68,7 +68,7 @@ impl Driver {
         Some(text)
     }
 
-    /// What is left to do of the list that agents share.
+    /// The open tasks of the list that agents share.
     fn open_tasks(&self) -> Option<String> {
         let tasks = self.shared.delegation.task_list.as_ref()?.open_tasks();
         let you = self.dispatch.agent.identity.task_name();

@@ -12,21 +12,21 @@ use crate::turn::driver::refused::note;
 use crate::turn::internal_fork::{COMPACT_PURPOSE, InternalFork, InternalForkError};
 use crate::turn::refusal::{Refused, without_media};
 
-/// What the model is asked.
+/// The question to the model.
 const QUESTION: &str = include_str!("../../../definition/prompts/compact.md");
 
-/// How often part of what is summarised is left out, because a provider finds it too long or refuses it.
+/// The most times that a part is dropped because the provider finds the request too long or refuses it.
 const MOST_DROPS: usize = 5;
 
-/// What stands in the place of a part that no summary can be made of.
+/// The note in the place of a part that cannot be summarised.
 const LEFT_OUT: &str =
     "[A part of this conversation is left out here: it was too long to be summarised.]";
 
-/// What stands for the earlier part of a conversation.
+/// A summary of the earlier part of a conversation.
 #[derive(Clone, Debug)]
 pub(super) struct Summary {
     pub(super) text: String,
-    /// What it does not tell of.
+    /// The part that it leaves out.
     pub(super) gap: Option<Gap>,
 }
 
@@ -96,7 +96,7 @@ impl Driver {
         receipt: Arc<Mutex<f64>>,
     ) -> Result<String, InternalForkError> {
         let info = self.shared.model.info(&self.settings.model);
-        // What the provider has counted tells more than a guess. An answer needs some room in any case.
+        // The provider's count is more exact than an estimate. An answer needs some room in any case.
         let guess = self.fixed_tokens() + (conversation.tokens() + question.len() / 4) as u64;
         let input = self.counted.map_or(guess, |(counted, _)| guess.min(counted));
         let room = self.context_rules().window(&info).saturating_sub(input);
@@ -123,7 +123,7 @@ impl Driver {
     }
 }
 
-/// Whether a request may be taken if there is less in it.
+/// Tells whether a request may be taken if there is less in it.
 fn may_be_cured(error: &ModelError) -> bool {
     matches!(error.kind, ErrorKind::ContextOverflow | ErrorKind::InvalidRequest)
 }
