@@ -16,7 +16,7 @@ use centurion_protocol::{Block, Outcome, SystemWorld, World};
 
 use crate::args::{InputFormat, OutputFormat, RunArgs};
 use crate::configuration::Configuration;
-use crate::input::Input;
+use crate::input::{HostLines, Input};
 use crate::log::start_logging;
 use crate::output::{self, LiveView, ReaderWatch, TextView, end_soon, note};
 use crate::retention::Sweep;
@@ -27,18 +27,23 @@ use crate::stdin;
 use crate::surroundings::Surroundings;
 
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
-    let args = args.settle();
+    let mut args = args.settle();
     start_logging(args.log_filter(), args.debug_file.as_deref())?;
     for warning in args.foreign.warnings() {
         note(&format!("warning: {warning}"));
     }
     let streams_input = args.format.input_format == InputFormat::StreamJson;
     let prompt = if streams_input { None } else { Some(prompt(&args)?) };
+    let mut lines = if streams_input { Some(HostLines::open().await) } else { None };
+    if let Some(opening) = lines.as_ref().and_then(HostLines::opening) {
+        opening.lay_under(&mut args);
+    }
     let surroundings = Surroundings::observe()?;
     let output = Arc::new(output::queue(&surroundings.dirs));
     let front = front(&args, &output, &surroundings);
     let mut signals = None;
-    let running = run_session(&args, &surroundings, prompt, &front, &output, &mut signals);
+    let said = Said { prompt, lines: &mut lines };
+    let running = run_session(&args, &surroundings, said, &front, &output, &mut signals);
     let ended = Box::pin(running).await;
     let Finished { written, signal, was_told } = finish(&*front, &output, &mut signals).await;
     if let Err(error) = &written {
@@ -58,11 +63,17 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// What the user says: one prompt, or the lines of a host.
+struct Said<'a> {
+    prompt: Option<String>,
+    lines: &'a mut Option<HostLines>,
+}
+
 /// Opens a session and runs it to its end. `front` may have something left to show.
 async fn run_session(
     args: &RunArgs,
     surroundings: &Surroundings,
-    prompt: Option<String>,
+    Said { prompt, lines }: Said<'_>,
     front: &Arc<dyn Front>,
     output: &Arc<OutputQueue>,
     signals: &mut Option<Signals>,
@@ -107,6 +118,7 @@ async fn run_session(
             thinking,
             pool: Arc::clone(&lasting.pool),
             plugins: Arc::clone(&lasting.plugins) as Arc<dyn PluginSource>,
+            settings: Arc::new(lasting.settings.clone()),
             hook_policy: lasting.hook_policy.clone(),
             warn: note,
         },
@@ -125,7 +137,7 @@ async fn run_session(
     let signals = signals.insert(Signals::new()?);
     let ended = tokio::select! {
         biased;
-        ended = drive(&mut session, input.as_ref(), output, signals) => ended,
+        ended = drive(&mut session, input.as_ref().zip(lines.as_mut()), output, signals) => ended,
         never = &mut telling => match never {},
     };
     // What came in was not understood.
@@ -200,7 +212,7 @@ async fn finish(
 /// Runs the session beside its input, until it ends or a signal or a closed pipe ends it.
 async fn drive(
     session: &mut Session,
-    input: Option<&Input>,
+    input: Option<(&Input, &mut HostLines)>,
     output: &OutputQueue,
     signals: &mut Signals,
 ) -> Ended {
@@ -208,8 +220,8 @@ async fn drive(
     let mut forced = None;
     let mut pumping = pin!(async {
         match input {
-            Some(input) => {
-                input.pump().await;
+            Some((input, lines)) => {
+                input.pump(lines).await;
                 input.control.disconnect();
             }
             None => std::future::pending().await,

@@ -1,5 +1,6 @@
 //! `--input-format stream-json`: what a host sends, one JSON object a line.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,7 +14,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio_util::sync::CancellationToken;
 
+use crate::opening::Opening;
 use crate::output::note;
 
 /// A line of input. Unknown fields are the host's own business.
@@ -48,30 +51,74 @@ pub(crate) struct Input {
     pub(crate) has_garbage: AtomicBool,
 }
 
+/// Where a host's lines come from. The first one is read before its session begins.
+pub(crate) struct HostLines {
+    lines: Lines<tokio::io::Stdin>,
+    first: Option<std::io::Result<Line>>,
+}
+
+impl HostLines {
+    /// Waits for the first line.
+    pub(crate) async fn open() -> Self {
+        let mut lines = Lines::new(tokio::io::stdin());
+        let first = Some(lines.next().await);
+        Self { lines, first }
+    }
+
+    /// What the first line asks for, if it begins a session.
+    pub(crate) fn opening(&self) -> Option<Opening> {
+        match self.first.as_ref()?.as_ref().ok()? {
+            Line::Whole(line) if JsonShape::of(line).values <= MOST_VALUES => Opening::read(line),
+            _ => None,
+        }
+    }
+
+    async fn next(&mut self) -> std::io::Result<Line> {
+        match self.first.take() {
+            Some(first) => first,
+            None => self.lines.next().await,
+        }
+    }
+}
+
 impl Input {
     /// Reads until the end of input, then closes the session's queue.
-    pub(crate) async fn pump(&self) {
-        let mut lines = Lines::new(tokio::io::stdin());
+    pub(crate) async fn pump(&self, lines: &mut HostLines) {
         let mut number = 0_u64;
         // Some requests take time, and need the lines that come after them.
         let mut answering = FuturesUnordered::new();
+        let mut open = HashMap::new();
         loop {
             let line = tokio::select! {
-                line = self.next(&mut lines) => line,
-                Some(()) = answering.next() => continue,
+                line = self.next(lines) => line,
+                Some(id) = answering.next() => {
+                    open.remove(&id);
+                    continue;
+                }
             };
             number += 1;
             let problem = match line {
                 Ok(Line::End) => break,
                 Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => continue,
                 Ok(Line::Whole(line)) => match self.take(&line) {
-                    Ok(None) => continue,
-                    Ok(Some((id, _))) if answering.len() >= MOST_OPEN_REQUESTS => {
+                    Ok(Taken::Done) => continue,
+                    Ok(Taken::Request { id, .. }) if answering.len() >= MOST_OPEN_REQUESTS => {
                         self.control.turn_away(&id);
                         continue;
                     }
-                    Ok(Some((id, request))) => {
-                        answering.push(self.answer(id, request));
+                    Ok(Taken::Request { id, request }) => {
+                        let withdraw = CancellationToken::new();
+                        let mut answer =
+                            Box::pin(self.answer(id.clone(), request, withdraw.clone()));
+                        // Begun at once: what a line asks for is under way before the next line counts.
+                        if futures_util::poll!(&mut answer).is_pending() {
+                            open.insert(id, withdraw);
+                            answering.push(answer);
+                        }
+                        continue;
+                    }
+                    Ok(Taken::Withdrawal { id }) => {
+                        open.get(&id).into_iter().for_each(CancellationToken::cancel);
                         continue;
                     }
                     Err(problem) => problem,
@@ -90,7 +137,7 @@ impl Input {
     }
 
     /// Waits for a line, and before it for room: a host that does not read is not listened to for ever.
-    async fn next(&self, lines: &mut Lines<tokio::io::Stdin>) -> std::io::Result<Line> {
+    async fn next(&self, lines: &mut HostLines) -> std::io::Result<Line> {
         if let Some(room) = self.output.wait_for_room() {
             room.await;
         }
@@ -102,12 +149,18 @@ impl Input {
         self.has_garbage.load(Ordering::Relaxed)
     }
 
-    async fn answer(&self, id: String, request: Value) {
-        self.control.answer(&id, &request).await;
+    /// Answers a request, and gives its id back. One that the host withdraws is not gone on with.
+    async fn answer(&self, id: String, request: Value, withdraw: CancellationToken) -> String {
+        tokio::select! {
+            biased;
+            () = self.control.answer(&id, &request) => {}
+            () = withdraw.cancelled() => self.control.withdraw(&id),
+        }
+        id
     }
 
     /// Acts on a line; a request that it is, is for the caller to have answered.
-    fn take(&self, line: &[u8]) -> Result<Option<(String, Value)>, String> {
+    fn take(&self, line: &[u8]) -> Result<Taken, String> {
         if line.len() > MOST_VALUES && JsonShape::of(line).values > MOST_VALUES {
             return Err(format!("it has more than {MOST_VALUES} values"));
         }
@@ -128,19 +181,21 @@ impl Input {
                 if priority == Priority::Now {
                     self.control.handle.interrupt();
                 }
-                Ok(None)
+                Ok(Taken::Done)
             }
             ("control_request", InputLine { request_id: Some(id), request: Some(request), .. }) => {
-                Ok(Some((id, request)))
+                Ok(Taken::Request { id, request })
             }
             ("control_response", InputLine { response: Some(response), .. })
                 if response.get("request_id").is_some_and(Value::is_string) =>
             {
                 self.control.take_response(response);
-                Ok(None)
+                Ok(Taken::Done)
             }
-            ("keep_alive", _)
-            | ("control_cancel_request", InputLine { request_id: Some(_), .. }) => Ok(None),
+            ("keep_alive", _) => Ok(Taken::Done),
+            ("control_cancel_request", InputLine { request_id: Some(id), .. }) => {
+                Ok(Taken::Withdrawal { id })
+            }
             ("user", _) => Err("a user line needs a message with content".to_owned()),
             ("control_request", _) => {
                 Err("a control_request needs a request_id and a request".to_owned())
@@ -157,7 +212,7 @@ impl Input {
                 note(&format!(
                     "warning: lines of the type `{kind}` are not known here and do nothing"
                 ));
-                Ok(None)
+                Ok(Taken::Done)
             }
         }
     }
@@ -188,6 +243,16 @@ const LONGEST_LINE: usize = 64 * 1024 * 1024;
 
 /// How many values a line may have: each takes far more memory than text.
 const MOST_VALUES: usize = 200_000;
+
+/// What a line was.
+enum Taken {
+    /// Acted on.
+    Done,
+    /// A request, to be answered.
+    Request { id: String, request: Value },
+    /// The host no longer wants the answer to this request.
+    Withdrawal { id: String },
+}
 
 enum Line {
     Whole(Vec<u8>),

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::args::RunArgs;
 use crate::extensions;
+use crate::live_settings::{LiveSettings, State};
 use crate::output::note;
 use crate::surroundings::Surroundings;
 
@@ -250,7 +251,7 @@ fn rule_origin(origin: &Origin) -> RuleOrigin {
 
 /// Settings that are read again when a file changes while the session runs.
 pub(crate) struct LiveRules {
-    settings: Settings,
+    settings: LiveSettings,
     flags: FlagRules,
     /// Directories that the command line gave.
     fixed: Vec<PathBuf>,
@@ -259,7 +260,7 @@ pub(crate) struct LiveRules {
 
 impl LiveRules {
     pub(crate) fn new(
-        settings: Settings,
+        settings: LiveSettings,
         args: &RunArgs,
         fixed: Vec<PathBuf>,
         hook_judge: HookJudge,
@@ -270,22 +271,28 @@ impl LiveRules {
 
 impl RuleSource for LiveRules {
     fn changed(&mut self) -> Option<Change> {
-        let files: Vec<_> = self.settings.stale_files().map(named_change).collect();
-        if files.is_empty() {
+        self.settings.with(|state| self.change(state))
+    }
+}
+
+impl LiveRules {
+    fn change(&self, State { settings, is_changed }: &mut State) -> Option<Change> {
+        let files: Vec<_> = settings.stale_files().map(named_change).collect();
+        if files.is_empty() && !std::mem::take(is_changed) {
             return None;
         }
-        self.settings.reload();
-        for problem in self.settings.problems().chain(&self.settings.unaccepted()) {
+        *is_changed = false;
+        settings.reload();
+        for problem in settings.problems().chain(&settings.unaccepted()) {
             note(&format!("warning: {problem}"));
         }
-        let (mut rules, untold) = rules(&self.settings, &self.flags, note_rule);
+        let (mut rules, untold) = rules(settings, &self.flags, note_rule);
         for reason in untold {
             note(&format!("warning: {reason}; until it can be read, it takes every tool"));
         }
         rules.directories.splice(0..0, self.fixed.iter().cloned());
-        let hooks = extensions::settings_hooks(&self.settings);
-        let hook_rules =
-            HookRules::new(&self.settings.hook_limits()).judged_by(self.hook_judge.clone());
+        let hooks = extensions::settings_hooks(settings);
+        let hook_rules = HookRules::new(&settings.hook_limits()).judged_by(self.hook_judge.clone());
         Some(Change { rules, files, hooks, hook_rules })
     }
 }

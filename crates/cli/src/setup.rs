@@ -29,6 +29,7 @@ use crate::configuration::Configuration;
 use crate::delegation::{self, Found};
 use crate::extensions::{self, Around};
 use crate::key_helper::HelperCommand;
+use crate::live_settings::LiveSettings;
 use crate::output::note;
 use crate::plugin_reload::PluginReloader;
 use crate::policy::{self, LiveRules};
@@ -109,7 +110,9 @@ pub(crate) async fn options(
     let rule_store = Some(Arc::new(RuleFiles::new(&settings, trust)) as Arc<dyn RuleStore>);
     let context = context_rules(args, &env, &settings)?;
     let remembers = settings.memory();
-    let rule_source = Some(Box::new(LiveRules::new(settings, args, roots, hook_judge)?) as Box<_>);
+    let settings = LiveSettings::new(settings);
+    let live = LiveRules::new(settings.clone(), args, roots, hook_judge)?;
+    let rule_source = Some(Box::new(live) as Box<_>);
     let permission =
         PermissionOptions { policy, rule_source, rule_store, bypass, sandbox, allows_sandboxed };
     let options = Options {
@@ -134,7 +137,9 @@ pub(crate) async fn options(
         agents,
     };
     let plugins = Arc::new(plugins);
-    Ok((options, Lasting { pool, host, limits, hook_policy, plugins, _held: (answerer, proxy) }))
+    let held = (answerer, proxy);
+    let lasting = Lasting { pool, host, limits, settings, hook_policy, plugins, _held: held };
+    Ok((options, lasting))
 }
 
 /// The directories that the agents work in.
@@ -251,6 +256,7 @@ pub(crate) struct Lasting {
     /// The way to the host, where there is one.
     pub(crate) host: Option<Arc<HostChannel>>,
     pub(crate) limits: ModelLimits,
+    pub(crate) settings: LiveSettings,
     /// The managed setting that leaves hooks to plugins, if one does.
     pub(crate) hook_policy: Option<String>,
     pub(crate) plugins: Arc<PluginReloader>,

@@ -6,6 +6,7 @@
 
 mod agents;
 pub(crate) mod document;
+mod document_view;
 pub(crate) mod draft;
 pub(crate) mod edit;
 mod hooks;
@@ -34,9 +35,10 @@ use centurion_protocol::{Effort, Env};
 use serde_json::Value;
 
 pub use self::agents::DeclaredAgent;
+pub use self::document_view::SettingsDocument;
 pub use self::edit::{
     Change, EditError, RuleList, SettingsFile, add_directory, add_rule, remove_directories,
-    remove_rules, replace_rules, set_default_mode, switch_plugin,
+    remove_rules, replace_rules, set_default_mode, set_text, switch_plugin,
 };
 pub use self::hooks::{DeclaredHooks, HookLimits, Lines};
 pub(crate) use self::keys::closest;

@@ -78,7 +78,8 @@ pub use definition::rules::{DelegationRules, SessionMode};
 pub use message::queue::Priority;
 pub use money::budget::Limit;
 pub use policy::broker::{
-    Answerer, Ask, AskingAgent, ElicitFuture, Reply, ReplyFuture, Unanswered,
+    Answerer, Ask, AskReason, AskedServer, AskingAgent, ElicitFuture, Reply, ReplyFuture,
+    Unanswered,
 };
 pub use policy::permissions::{
     Bypass, BypassRefused, Change, Destination, KeepError, Remember, Remembered, RuleChange,
@@ -86,13 +87,13 @@ pub use policy::permissions::{
 };
 pub use policy::rule_text::{UnreadRule, read_rule};
 pub use session::{
-    AgentOptions, AsideError, Base, ExplainError, Extensions, FILE_HISTORY, Handle, OpenError,
-    Options, PROTOCOL_VERSION, PermissionOptions, PluginParts, Remembering, ResumePoint, Session,
-    Start, Storage, ToolReply, ToolServer,
+    AgentOptions, AsideError, Base, DirectoryRefused, ExplainError, Extensions, FILE_HISTORY,
+    FileRefused, Handle, OpenError, Options, PROTOCOL_VERSION, PermissionOptions, PluginParts,
+    Remembering, ResumePoint, ServerCallError, Session, Start, Storage, ToolReply, ToolServer,
 };
 pub use tools::agent_tool::Explanation;
 pub use toolset::servers::{
-    REQUIRED_PATIENCE, RequireError, ServerPatience, UnusableServer, WithheldServer,
+    REQUIRED_PATIENCE, RequireError, ServerPatience, UnusableServer, WithheldServer, public_source,
 };
 pub use toolset::structured::{SchemaError, StructuredOutput};
 pub use toolset::toolbox::{ToolChoice, ToolUnavailable, ToolboxError};

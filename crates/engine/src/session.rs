@@ -6,6 +6,7 @@
 mod commands;
 mod explain;
 mod handle;
+mod host_requests;
 mod main_agent;
 mod memory;
 mod open;
@@ -36,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::explain::ExplainError;
 pub use self::handle::Handle;
+pub use self::host_requests::{DirectoryRefused, FileRefused, ServerCallError};
 use self::memory::MainMemory;
 pub use self::memory::Remembering;
 pub use self::open::{FILE_HISTORY, OpenError, PROTOCOL_VERSION};

@@ -111,6 +111,15 @@ impl Registered {
     }
 }
 
+/// A hook that is in force, for people and hosts to see.
+#[derive(Clone, Debug)]
+pub struct ListedHook {
+    pub event: Event,
+    /// The subjects that it is for, as they can be written; empty for all.
+    pub matcher: String,
+    pub handler: Arc<Handler>,
+}
+
 impl Hooks {
     pub fn new(around: Surroundings, rules: HookRules) -> Self {
         let http = HttpClient::default();
@@ -143,6 +152,18 @@ impl Hooks {
         let registered = self.0.state().registered.clone();
         let handlers = registered.iter().flat_map(|it| it.set.handlers());
         handlers.map(|(event, handler)| format!("{event}  {}", handler.origin)).collect()
+    }
+
+    /// The hooks that are in force, in the order in which they run.
+    pub fn listed(&self) -> Vec<ListedHook> {
+        let registered = self.0.state().registered.clone();
+        let hooks = registered.iter().flat_map(|it| it.set.hooks());
+        let listed = hooks.map(|hook| ListedHook {
+            event: hook.event,
+            matcher: hook.matcher.text(),
+            handler: Arc::clone(&hook.handler),
+        });
+        listed.collect()
     }
 
     /// Whether no hook can match an event. Costs next to nothing.

@@ -35,7 +35,7 @@ pub use handler::{
     Action, CommandAction, Handler, HandlerType, HookShell, HttpAction, PromptAction, Waiting,
 };
 pub use hook_set::{Frontmatter, HookSet};
-pub use hooks::{Hooks, Registration, Scope, Surroundings};
+pub use hooks::{Hooks, ListedHook, Registration, Scope, Surroundings};
 pub use input::{Common, EffortLevel, EventInput, McpServer, ToolCall};
 pub use origin::{HookOrigin, HookProblem, HookSource, PluginSource};
 pub use output::{

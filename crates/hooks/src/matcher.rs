@@ -16,6 +16,15 @@ pub(crate) enum Matcher {
 }
 
 impl Matcher {
+    /// The matcher as it can be written; empty for all subjects.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Every => String::new(),
+            Self::Names(names) => names.join("|"),
+            Self::Pattern(pattern) => pattern.as_str().to_owned(),
+        }
+    }
+
     /// Parses a matcher. The error says what to do.
     pub(crate) fn parse(text: &str, event: Event) -> Result<Self, String> {
         if matches!(text, "" | "*") || event.what_matcher_means().is_none() {

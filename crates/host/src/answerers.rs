@@ -146,7 +146,7 @@ impl Drop for Attachment {
 
 #[cfg(test)]
 mod tests {
-    use centurion_engine::{ElicitationAnswer, Reply};
+    use centurion_engine::{AskReason, ElicitationAnswer, Reply};
     use centurion_protocol::ToolUseId;
     use parking_lot::Mutex;
     use tokio::sync::oneshot;
@@ -207,9 +207,10 @@ mod tests {
             tool: "Bash".into(),
             call: ToolUseId::new("t"),
             input,
-            reason: "Bash needs permission".into(),
+            reason: AskReason::other("Bash needs permission".into()),
             suggestions: Vec::new(),
             agent: None,
+            server: None,
         }
     }
 

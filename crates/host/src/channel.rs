@@ -141,7 +141,10 @@ impl Answerer for HostChannel {
                 "input": ask.input,
                 "tool_use_id": ask.call,
                 "description": description(&ask.input),
-                "decision_reason": ask.reason,
+                "decision_reason": ask.reason.text,
+                "decision_reason_type": ask.reason.kind,
+                "blocked_path": ask.reason.path,
+                "mcp_server": ask.server,
                 "permission_suggestions": ask.suggestions,
                 "agent_id": ask.agent.as_ref().map(|agent| &agent.id),
                 "agent": ask.agent,
@@ -225,7 +228,7 @@ mod tests {
     use std::io::{self, Write};
 
     use crate::Answerers;
-    use centurion_engine::Reply;
+    use centurion_engine::{AskReason, Reply};
     use centurion_protocol::SystemWorld;
     use parking_lot::Mutex;
     use serde_json::value::to_raw_value;
@@ -273,9 +276,10 @@ mod tests {
             tool: "Bash".to_owned(),
             call: ToolUseId::new("toolu_1"),
             input: to_raw_value(&json!({})).unwrap(),
-            reason: "Bash needs permission".to_owned(),
+            reason: AskReason::other("Bash needs permission".to_owned()),
             suggestions: Vec::new(),
             agent: None,
+            server: None,
         };
         assert!(matches!(answerers.answer(ask).await, Ok(Reply::Allowed { .. })));
         output.finish().await.unwrap();

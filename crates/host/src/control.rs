@@ -1,16 +1,19 @@
 //! What a host asks of us, over its control channel: every request gets exactly one answer.
 
+mod files;
 mod look;
 mod plugins;
 mod refusal;
 mod request;
+mod rules;
 mod servers;
+mod settings;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use centurion_config::agents::{Vocabulary, read_agents_flag};
+use centurion_config::agents::{Color, Vocabulary, read_agents_flag};
 use centurion_engine::Handle;
 use centurion_hooks::HookSet;
 use centurion_mcp::Pool;
@@ -23,7 +26,8 @@ use thiserror::Error;
 
 pub use self::plugins::{LoadedPlugins, PluginSource, PluginsUnreadable};
 use self::refusal::Refusal;
-use self::request::Request;
+use self::request::{DeskRequest, Request, SessionRequest};
+pub use self::settings::{DeskError, SettingsDesk, SettingsView};
 use crate::{HostChannel, ModelLimits};
 
 /// The ways of answering that there are.
@@ -45,6 +49,8 @@ pub struct Control {
     pub pool: Arc<Pool>,
     /// Reads plugins again.
     pub plugins: Arc<dyn PluginSource>,
+    /// The settings of the run.
+    pub settings: Arc<dyn SettingsDesk>,
     /// The managed setting that leaves hooks to plugins, if one does.
     pub hook_policy: Option<String>,
     /// Tells a person that something the host wants is not in force.
@@ -63,6 +69,11 @@ impl Control {
         self.respond(id, Err(Refusal::TooMany));
     }
 
+    /// Answers a request that the host has withdrawn.
+    pub fn withdraw(&self, id: &str) {
+        self.respond(id, Err(Refusal::Withdrawn));
+    }
+
     fn respond(&self, id: &str, answer: Answer) {
         let response = match answer {
             Ok(response) => json!({"subtype": "success", "request_id": id, "response": response}),
@@ -76,23 +87,31 @@ impl Control {
 
     /// Does what a request asks for.
     async fn carry_out(&self, request: &Value) -> Answer {
+        match Request::read(request)? {
+            Request::Session(request) => self.about_session(request).await,
+            Request::Server(request) => servers::answer(self, request).await,
+            Request::Desk(request) => self.about_desk(request),
+        }
+    }
+
+    async fn about_session(&self, request: SessionRequest) -> Answer {
         let handle = &self.handle;
-        Ok(match Request::read(request)? {
-            Request::Initialize(wishes) => {
+        Ok(match request {
+            SessionRequest::Initialize(wishes) => {
                 self.apply_initialization(&wishes);
-                self.initialization()
+                self.initialization(&wishes)
             }
-            Request::Interrupt { cancel_queued } => self.interrupt(cancel_queued),
-            Request::CancelAsyncMessage { message_uuid } => {
+            SessionRequest::Interrupt { cancel_queued } => self.interrupt(cancel_queued),
+            SessionRequest::CancelAsyncMessage { message_uuid } => {
                 json!({"cancelled": handle.withdraw(message_uuid)})
             }
-            Request::SetPermissionMode { mode } => {
+            SessionRequest::SetPermissionMode { mode } => {
                 let mode = mode.parse::<Mode>().map_err(Refusal::invalid)?;
                 handle.set_mode(mode).map_err(Refusal::invalid)?;
                 json!({"mode": mode.name()})
             }
-            Request::SetModel { model } => self.set_model(model.as_deref())?,
-            Request::SetMaxThinkingTokens(wishes) => {
+            SessionRequest::SetModel { model } => self.set_model(model.as_deref())?,
+            SessionRequest::SetMaxThinkingTokens(wishes) => {
                 // A request without the field says nothing about it.
                 if let Some(tokens) = wishes.get("max_thinking_tokens") {
                     handle.set_thinking(self.thinking(tokens)?);
@@ -100,58 +119,75 @@ impl Control {
                 json!({})
             }
             // Nothing is held back for readers that look at it later.
-            Request::SetHasSubscribers => json!({}),
-            Request::RenameSession { title, session_id } => {
+            SessionRequest::SetHasSubscribers => json!({}),
+            SessionRequest::SetColor { color } => set_color(&color)?,
+            SessionRequest::RenameSession { title, session_id } => {
                 self.rename(&title, session_id.as_deref())?
             }
-            Request::GenerateSessionTitle { description } => {
+            SessionRequest::GenerateSessionTitle { description } => {
                 let titled = handle.generate_title(&description).await;
                 // Hosts go on without one.
                 json!({"title": titled.ok()})
             }
-            Request::SideQuestion { question } => {
+            SessionRequest::SideQuestion { question } => {
                 let text = handle.ask_aside(&question).await.map_err(Refusal::invalid)?;
                 json!({"response": text, "synthetic": false})
             }
-            Request::RewindFiles { user_message_id, dry_run } => {
+            SessionRequest::RewindFiles { user_message_id, dry_run } => {
                 rewind_files(handle, &user_message_id, dry_run)?
             }
-            Request::SupportedCommands => {
+            SessionRequest::SupportedCommands => {
                 handle.reload_skills();
                 json!({"commands": look::commands(handle)})
             }
-            Request::ReloadSkills => {
+            SessionRequest::ReloadSkills => {
                 handle.reload_skills();
-                json!({"commands": look::commands(handle), "skills": handle.skill_names()})
+                json!({"commands": look::commands(handle), "skills": look::skills(handle)})
             }
-            Request::ReloadPlugins => self.reload_plugins()?,
-            Request::ReloadOutputStyles => json!({"available_output_styles": OUTPUT_STYLES}),
-            Request::ListModels => json!({"models": look::models(self)}),
-            Request::GetBinaryVersion => json!({"version": env!("CARGO_PKG_VERSION")}),
-            Request::GetContextUsage => look::context_usage(handle),
-            Request::GetSessionCost => json!({"text": handle.cost_text()}),
-            Request::GetUsage => look::usage(handle),
-            Request::McpStatus => json!({"mcpServers": servers::status(handle)}),
-            Request::McpReconnect { server_name } => {
-                servers::reconnect(handle, &server_name).await?
+            SessionRequest::ReloadPlugins(wishes) => self.reload_plugins(&wishes)?,
+            SessionRequest::ReloadOutputStyles => {
+                json!({"available_output_styles": OUTPUT_STYLES})
             }
-            Request::McpToggle { server_name, enabled } => {
-                servers::switch(handle, &server_name, enabled)?
+            SessionRequest::ListModels => json!({"models": look::models(self)}),
+            SessionRequest::GetBinaryVersion => json!({"version": env!("CARGO_PKG_VERSION")}),
+            SessionRequest::GetContextUsage => look::context_usage(handle),
+            SessionRequest::GetSessionCost => json!({"text": handle.cost_text()}),
+            SessionRequest::GetUsage => look::usage(handle),
+            SessionRequest::StopTask { task_id } => stop_task(handle, &task_id).await?,
+            SessionRequest::StopAllTasks => json!({"stopped": handle.stop_agents()}),
+            SessionRequest::BackgroundTasks { tool_use_id: None } => {
+                handle.background_all();
+                json!({"backgrounded": true})
             }
-            Request::McpSetServers { servers } => servers::set(handle, &self.pool, &servers)?,
-            Request::McpReadResource { server_name, uri } => {
-                servers::read_resource(handle, &server_name, &uri).await?
+            SessionRequest::BackgroundTasks { tool_use_id: Some(call) } => {
+                json!({"backgrounded": handle.background_call(&call)})
             }
-            Request::StopTask { task_id } => stop_task(handle, &task_id).await?,
-            Request::StopAllTasks => json!({"stopped": handle.stop_agents()}),
-            Request::BackgroundTasks { tool_use_id } => {
-                match tool_use_id {
-                    None => drop(handle.background_agents()),
-                    Some(call) => drop(handle.background_call(&call)),
-                }
-                json!({})
+            SessionRequest::GetTaskOutput { task_id } => {
+                files::task_output(handle, &task_id).await?
             }
         })
+    }
+
+    fn about_desk(&self, request: DeskRequest) -> Answer {
+        let (handle, desk) = (&self.handle, &*self.settings);
+        match request {
+            DeskRequest::ReadFile { path, max_bytes, encoding } => {
+                files::read(handle, &path, max_bytes, encoding)
+            }
+            DeskRequest::SeedReadState { path, mtime } => files::seed(handle, &path, mtime),
+            DeskRequest::RegisterRepoRoot { directory } => {
+                handle.add_directory(Path::new(&directory)).map_err(Refusal::invalid)?;
+                handle.reload_skills();
+                Ok(json!({}))
+            }
+            DeskRequest::GetSettings => Ok(settings::get(self)),
+            DeskRequest::ApplyFlagSettings { settings } => settings::apply_flag(self, &settings),
+            DeskRequest::UpdateSettings { source, settings } => {
+                settings::update(desk, source, &settings)
+            }
+            DeskRequest::ListPermissionRules => Ok(rules::list(handle, desk)),
+            DeskRequest::GetHooksListing => Ok(rules::hooks(handle, desk)),
+        }
     }
 
     /// Stops what runs, and drops what waits if that is wanted.
@@ -187,9 +223,9 @@ impl Control {
         Ok(json!({}))
     }
 
-    fn initialization(&self) -> Value {
+    fn initialization(&self, wishes: &Map<String, Value>) -> Value {
         let handle = &self.handle;
-        json!({
+        let mut answer = json!({
             "commands": look::commands(handle),
             "agents": look::agents(handle),
             "output_style": OUTPUT_STYLES[0],
@@ -199,9 +235,13 @@ impl Control {
             "claude_code_version": centurion_engine::PROTOCOL_VERSION,
             "current_permission_mode": handle.mode().name(),
             "agent_progress_summaries": handle.summarises_agents(),
-            "hooks_applied": self.hook_policy.is_none(),
+            "hook_on_failure_supported": false,
             "pid": std::process::id(),
-        })
+        });
+        if wishes.get("hooks").is_some_and(Value::is_object) {
+            answer["hooks_applied"] = json!(self.hook_policy.is_none());
+        }
+        answer
     }
 
     /// How the model is to think with so many tokens: null for as it did when the session began.
@@ -225,6 +265,12 @@ impl Control {
     pub fn disconnect(&self) {
         self.channel.disconnect();
     }
+}
+
+/// Takes note of the colour of the session, which no view of this program paints.
+fn set_color(name: &str) -> Answer {
+    let is_known = name == "default" || Color::ALL.iter().any(|color| color.as_str() == name);
+    if is_known { Ok(json!({})) } else { Err(Refusal::invalid(format!("`{name}` is no colour"))) }
 }
 
 /// Brings files back to what they were at a message of the user, or says what that would do.

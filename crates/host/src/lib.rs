@@ -47,7 +47,9 @@ mod transcript_mirror;
 
 pub use answerers::{Answerers, Attachment};
 pub use channel::{HostChannel, NoResponse, reply};
-pub use control::{Control, LoadedPlugins, PluginSource, PluginsUnreadable};
+pub use control::{
+    Control, DeskError, LoadedPlugins, PluginSource, PluginsUnreadable, SettingsDesk, SettingsView,
+};
 pub use front::{FinishFuture, Front};
 pub use fronts::Fronts;
 pub use json_view::JsonView;

@@ -66,6 +66,9 @@ impl Decision {
 
 /// Decides whether a call may run.
 pub fn decide(policy: &Policy, call: &Call<'_>) -> Decision {
+    if let Some(mode) = policy.mode_of_server(call.tool) {
+        return decide(&Policy { mode, ..policy.clone() }, call);
+    }
     let decision = judge(&Query::new(policy, call));
     let never_asks = policy.mode == Mode::DontAsk || policy.bounds.never_asks;
     if never_asks && decision.verdict == Verdict::Ask {

@@ -1,5 +1,6 @@
 //! The policy of an agent, and the call to judge.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,6 +69,21 @@ pub struct Policy {
     /// Files and directories of the session's hooks, servers and plugins: a write there needs a person's approval, as
     /// with every protected path.
     pub protected: Vec<PathBuf>,
+    /// The modes that a host has set for the tools of single servers, by the beginning of the names of the tools. They
+    /// count only where they give less than the agent's own mode.
+    pub server_modes: BTreeMap<String, Mode>,
+}
+
+impl Policy {
+    /// The mode of a single server, where it holds for this tool in place of the agent's own.
+    pub(crate) fn mode_of_server(&self, tool: &str) -> Option<Mode> {
+        // Every other mode gives no more than these.
+        if self.mode != Mode::BypassPermissions {
+            return None;
+        }
+        let mut modes = self.server_modes.iter().filter(|(prefix, _)| tool.starts_with(*prefix));
+        modes.next().map(|(_, mode)| *mode).filter(|mode| *mode != self.mode)
+    }
 }
 
 /// Checks a repository whenever a git command is judged that would be free in it.

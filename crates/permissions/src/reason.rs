@@ -3,7 +3,7 @@
 //! A reason is data; its text is for the model that made the call and for the person who is asked.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::mode::Mode;
 use crate::origin::RuleSource;
@@ -84,6 +84,46 @@ pub enum Reason {
     Network(String),
     /// Nothing allows this tool of a server.
     External(String),
+}
+
+impl Reason {
+    /// The kind of reason, by its word in the public protocol.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Rule { .. } | Self::NotOffered(_) | Self::NotListed | Self::MayMatch { .. } => {
+                "rule"
+            }
+            Self::Mode(_) | Self::NotAsked(_) => "mode",
+            Self::ReadOutside(_) => "workingDir",
+            Self::ProtectedPath(_)
+            | Self::CriticalRemoval(_)
+            | Self::SharedTree { .. }
+            | Self::Unreadable { .. }
+            | Self::Unclear { .. } => "safetyCheck",
+            Self::Confined { .. }
+            | Self::OnlyReads
+            | Self::Apart { .. }
+            | Self::Kept(_)
+            | Self::SessionOnly
+            | Self::Memory
+            | Self::ReadInside
+            | Self::ReadOpen
+            | Self::ReadOnlyCommand
+            | Self::Write(_)
+            | Self::Command(_)
+            | Self::Network(_)
+            | Self::External(_) => "other",
+        }
+    }
+
+    /// The path that the call may not touch without more ado.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::ReadOutside(path) | Self::ProtectedPath(path) | Self::Write(path) => Some(path),
+            Self::NotAsked(reason) => reason.path(),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Reason {

@@ -10,7 +10,9 @@ use serde_json::json;
 
 use crate::context::lock;
 use crate::sandbox::{Confined, ConfinedBy, DeniedFiles, IsolatedPlaces};
-use crate::shell::{Keys, OutputLimit, Reporting, ShellExit, ShellRequest, ShellResult};
+use crate::shell::{
+    BackgroundShell, Keys, OutputLimit, Reporting, ShellExit, ShellRequest, ShellResult, Waited,
+};
 use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace};
 
 /// Runs a shell command with bash and returns its output, standard error included.
@@ -170,11 +172,16 @@ async fn run_and_wait(
         keys: keys(confined),
         isolation: workspace.isolation.as_deref(),
     };
-    let result = workspace
-        .shells
-        .run(request, output_limit(&workspace.env), &context.cancel)
-        .await
-        .map_err(|error| ToolError::Failed(error.to_string()))?;
+    let limit = output_limit(&workspace.env);
+    let running =
+        workspace.shells.run(request, limit, reporting(input, context), &context.cancel).await;
+    let result = match running.map_err(|error| ToolError::Failed(error.to_string()))? {
+        Waited::Ended(result) => result,
+        Waited::Moved(shell) => {
+            notes.push("The user moved this command to the background.".to_owned());
+            return Ok(in_background(&shell, notes));
+        }
+    };
     if let Some(cwd) = &result.cwd_after {
         match &workspace.isolation {
             Some(places) if !places.contains(cwd) => notes.push(come_back(workspace, places, cwd)),
@@ -241,7 +248,7 @@ fn fault(exit: &ShellExit) -> Option<String> {
 
 fn run_in_background(
     input: &BashInput,
-    Standing { cwd, mut notes }: Standing,
+    Standing { cwd, notes }: Standing,
     confined: &ConfinedBy,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
@@ -257,28 +264,37 @@ fn run_in_background(
         keys: keys(confined),
         isolation: workspace.isolation.as_deref(),
     };
-    let reporting = Reporting {
-        host: workspace.host.clone(),
-        call: context.call.clone(),
-        description: input.description.clone().unwrap_or_else(|| input.command.clone()),
-    };
     let shell = workspace
         .shells
-        .start(request, reporting)
+        .start(request, reporting(input, context))
         .map_err(|error| ToolError::Failed(error.to_string()))?;
+    Ok(in_background(&shell, notes))
+}
+
+/// Says who hears of the command's end, once it is in the background.
+fn reporting(input: &BashInput, context: &ToolContext) -> Reporting {
+    Reporting {
+        host: context.workspace.host.clone(),
+        call: context.call.clone(),
+        description: input.description.clone().unwrap_or_else(|| input.command.clone()),
+    }
+}
+
+/// The answer of a call whose command goes on without it.
+fn in_background(shell: &BackgroundShell, mut notes: Vec<String>) -> ToolOutput {
     notes.push(format!(
         "Runs in the background as task {}. Its output goes to {}; you are told when it ends.",
         shell.id,
         shell.output_file.display()
     ));
-    Ok(ToolOutput::text(notes.join("\n")).with_data(json!({
+    ToolOutput::text(notes.join("\n")).with_data(json!({
         "stdout": "",
         "stderr": "",
         "interrupted": false,
         "isImage": false,
         "backgroundTaskId": shell.id,
         "outputFile": shell.output_file,
-    })))
+    }))
 }
 
 /// The timeout of a command, and a note when it is shorter than the model asked for.

@@ -17,6 +17,7 @@ mod git;
 mod glob;
 mod grep;
 pub mod guard;
+mod host_files;
 mod line_diff;
 mod notebook;
 mod notebook_edit;
@@ -55,6 +56,7 @@ pub use edit::Edit;
 pub use git::{Git, GitPlaces, GitText};
 pub use glob::Glob;
 pub use grep::Grep;
+pub use host_files::{FileView, view_file};
 pub use line_diff::{Hunk, HunkLine, LineDiff};
 pub use notebook_edit::NotebookEdit;
 pub use paths::{DiskLinks, resolve};
@@ -67,8 +69,8 @@ pub use sandbox::{
 };
 pub use shared_files::SharedFiles;
 pub use shell::{
-    BackgroundShell, Keys, OutputLimit, Reporting, ShellError, ShellExit, ShellRequest,
-    ShellResult, ShellState, Shells, ShellsConfig, StopError,
+    BackgroundShell, Keys, OutputLimit, OutputTail, Reporting, ShellError, ShellExit, ShellRequest,
+    ShellResult, ShellState, Shells, ShellsConfig, StopError, Waited,
 };
 pub use todo_write::{Todo, TodoStatus};
 pub use tool::{DynTool, PreparedCall, RunFuture, Tool, ToolError, ToolOutput, erase};

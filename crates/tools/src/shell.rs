@@ -6,6 +6,7 @@
 mod background;
 mod environment;
 mod files;
+mod foreground;
 mod guarded;
 mod output;
 mod plain;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_protocol::{Env, SessionId, TaskId};
+use centurion_protocol::{Env, SessionId, TaskId, ToolUseId};
 use centurion_sandbox::Plan;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
@@ -31,8 +32,10 @@ use crate::sandbox::IsolatedPlaces;
 use background::Shell;
 pub use background::{BackgroundShell, Reporting, ShellState};
 use files::Files;
+use foreground::Foreground;
 use guarded::Guarded;
 use output::Bounded;
+pub use output::OutputTail;
 pub(crate) use redacted::redact_file;
 
 /// The settings that all commands of a session share.
@@ -116,6 +119,15 @@ impl ShellExit {
     }
 }
 
+/// The end of a call's wait for its command.
+#[derive(Clone, Debug)]
+pub enum Waited {
+    /// The command has ended.
+    Ended(ShellResult),
+    /// The command goes on in the background: a person let the call go on without it.
+    Moved(BackgroundShell),
+}
+
 /// The result of a foreground command.
 #[derive(Clone, Debug)]
 pub struct ShellResult {
@@ -154,6 +166,8 @@ pub struct Shells {
     config: ShellsConfig,
     /// Every background shell of the session, in the order of their start; ended ones stay for queries.
     background: Mutex<IndexMap<TaskId, Arc<Shell>>>,
+    /// The calls that wait for a command now.
+    foreground: Foreground,
     /// Holds the guard of each background command. Dropping the set drops them, which ends their commands.
     tasks: Mutex<JoinSet<()>>,
     /// Cancelled when the session ends.
@@ -171,23 +185,27 @@ impl Shells {
         Self {
             config,
             background: Mutex::default(),
+            foreground: Foreground::default(),
             tasks: Mutex::default(),
             ends_running: Mutex::new(closed.child_token()),
             closed,
         }
     }
 
-    /// Runs a command to its end, its timeout, or the cancellation; then everything that it started is gone, unless it
-    /// ended by itself and left processes behind on purpose.
+    /// Runs a command to its end, its timeout, or the cancellation; then everything that it started
+    /// is gone, unless it ended by itself and left processes behind on purpose. A person may let the call go on
+    /// without the command, which is a background shell from then on, told of by `reporting`.
     ///
     /// `limit` bounds the characters of the output.
     pub async fn run(
         &self,
         request: ShellRequest<'_>,
         limit: OutputLimit,
+        reporting: Reporting,
         cancel: &CancellationToken,
-    ) -> Result<ShellResult, ShellError> {
+    ) -> Result<Waited, ShellError> {
         let (files, mut process) = self.start_guard(request)?;
+        let waiting = self.foreground.wait(reporting.call.clone());
         let mut left_running = false;
         let exit = tokio::select! {
             biased;
@@ -197,6 +215,9 @@ impl Shells {
             }
             () = cancel.cancelled() => process.stop(ShellExit::Stopped).await,
             () = self.closed.cancelled() => process.stop(ShellExit::Stopped).await,
+            () = waiting.released() => {
+                return Ok(Waited::Moved(self.adopt(request, files, process, None, reporting)));
+            }
             exit = expiry(request.timeout) => process.stop(exit).await,
         };
         let limit = if exit.is_success() { limit.success } else { limit.failure };
@@ -207,13 +228,23 @@ impl Shells {
             Some(output) => redact(output.clone()).await,
             None => {}
         }
-        Ok(ShellResult {
+        Ok(Waited::Ended(ShellResult {
             exit,
             output: text,
             output_file,
             cwd_after: files.cwd_after(),
             left_running,
-        })
+        }))
+    }
+
+    /// Lets every call that waits for a command go on without it; how many did.
+    pub fn release_all(&self) -> usize {
+        self.foreground.release_all()
+    }
+
+    /// Lets this call go on without the command that it waits for; whether it waited for one.
+    pub fn release(&self, call: &ToolUseId) -> bool {
+        self.foreground.release(call)
     }
 
     /// Starts a command in the background. `reporting` receives its end once, unless a call has told the model before.
@@ -222,7 +253,19 @@ impl Shells {
         request: ShellRequest<'_>,
         reporting: Reporting,
     ) -> Result<BackgroundShell, ShellError> {
-        let (files, mut process) = self.start_guard(request)?;
+        let (files, process) = self.start_guard(request)?;
+        Ok(self.adopt(request, files, process, request.timeout, reporting))
+    }
+
+    /// Makes a command that runs a background shell.
+    fn adopt(
+        &self,
+        request: ShellRequest<'_>,
+        files: Files,
+        mut process: Guarded,
+        timeout: Option<Duration>,
+        reporting: Reporting,
+    ) -> BackgroundShell {
         let shell = Arc::new(Shell::new(
             request.id.clone(),
             request.command.to_owned(),
@@ -231,7 +274,7 @@ impl Shells {
         ));
         lock(&self.background).insert(request.id.clone(), Arc::clone(&shell));
         let view = shell.view();
-        let (closed, timeout) = (lock(&self.ends_running).clone(), request.timeout);
+        let closed = lock(&self.ends_running).clone();
         self.spawn(async move {
             let exit = tokio::select! {
                 biased;
@@ -246,7 +289,7 @@ impl Shells {
             shell.finish(&exit);
             Self::hold_until(process, closed, output).await;
         });
-        Ok(view)
+        view
     }
 
     /// The state of a background shell.
@@ -281,6 +324,13 @@ impl Shells {
     /// Reads the present output of a background shell.
     pub async fn output(&self, shell: &BackgroundShell, limit: usize) -> String {
         output::read(&shell.output_file, limit).await.text
+    }
+
+    /// Reads the end of a background shell's output, as it is now; `None` if there is no such shell.
+    pub async fn tail(&self, id: &str) -> Option<io::Result<OutputTail>> {
+        let file = self.find(id)?.view().output_file;
+        let reading = tokio::task::spawn_blocking(move || OutputTail::read(&file));
+        Some(reading.await.unwrap_or_else(|error| Err(io::Error::other(error))))
     }
 
     /// Ends everything, politely at first, and starts nothing any more. Reports nothing.

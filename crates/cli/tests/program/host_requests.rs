@@ -1,6 +1,6 @@
 //! Control requests of hosts: every one is answered, with what the program knows, or refused with a code.
 
-use centurion_testkit::{Reply, sse};
+use centurion_testkit::{Fault, Reply, sse};
 use serde_json::{Value, json};
 
 use crate::components::python_server;
@@ -35,6 +35,13 @@ fn every_request_of_the_protocol_is_answered_and_nothing_hangs() {
         json!({"subtype": "mcp_set_servers", "servers": {}}),
         json!({"subtype": "cancel_async_message", "message_uuid": "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11"}),
         json!({"subtype": "stop_all_tasks"}),
+        json!({"subtype": "set_color", "color": "default"}),
+        json!({"subtype": "get_settings"}),
+        json!({"subtype": "apply_flag_settings", "settings": {"effortLevel": "low"}}),
+        json!({"subtype": "update_settings", "source": "userSettings", "settings": {"effortLevel": "high"}}),
+        json!({"subtype": "list_permission_rules"}),
+        json!({"subtype": "get_hooks_listing"}),
+        json!({"subtype": "set_mcp_permission_mode_override", "serverName": "nobody", "mode": "auto"}),
         json!({"subtype": "background_tasks"}),
         json!({"subtype": "background_tasks", "tool_use_id": "toolu_9"}),
     ] {
@@ -55,6 +62,19 @@ fn every_request_of_the_protocol_is_answered_and_nothing_hangs() {
             "invalid_request",
         ),
         (json!({"subtype": "stop_task", "task_id": "nobody"}), "invalid_request"),
+        (json!({"subtype": "get_task_output", "task_id": "nobody"}), "invalid_request"),
+        (json!({"subtype": "set_color", "color": "mauve"}), "invalid_request"),
+        (json!({"subtype": "read_file", "path": "missing.txt"}), "invalid_request"),
+        (json!({"subtype": "read_file", "path": "/etc/shadow"}), "invalid_request"),
+        (json!({"subtype": "seed_read_state", "path": "x", "mtime": -1}), "invalid_request"),
+        (json!({"subtype": "register_repo_root", "directory": "/"}), "invalid_request"),
+        (json!({"subtype": "mcp_call", "tool": "mcp__nobody__x"}), "invalid_request"),
+        (json!({"subtype": "apply_flag_settings", "settings": {"model": 7}}), "invalid_request"),
+        (json!({"subtype": "apply_flag_settings", "settings": {"agent": "x"}}), "invalid_request"),
+        (
+            json!({"subtype": "update_settings", "source": "localSettings", "settings": {"hooks": {}}}),
+            "invalid_request",
+        ),
         (json!({"subtype": "rewind_files", "user_message_id": "x"}), "invalid_request"),
         (json!({"subtype": "rename_session", "title": " \n"}), "invalid_request"),
         (
@@ -280,6 +300,37 @@ fn plugins_are_read_again_with_all_their_parts() {
 }
 
 #[test]
+fn a_question_says_which_path_server_and_kind_of_reason_it_is_about() {
+    let outside = json!({"file_path": "/etc/hostname"});
+    let program = Program::answering([
+        call("toolu_1", "Read", outside),
+        call("toolu_2", "mcp__py__note", json!({"text": "x"})),
+        Reply::text("done"),
+    ]);
+    let flags = with("py", &python_server());
+    let flags = [&["--permission-prompt-tool".to_owned(), "stdio".to_owned()][..], &flags].concat();
+    let mut host = Host::start(&program, &flags.iter().map(String::as_str).collect::<Vec<_>>());
+    host.say("go");
+    for (tool, kind, path, server) in [
+        ("Read", "workingDir", json!("/etc/hostname"), json!(null)),
+        ("mcp__py__note", "other", json!(null), json!({"name": "py", "source": "dynamic"})),
+    ] {
+        let ask = host.until(|event| event["type"] == "control_request").pop().unwrap();
+        let request = &ask["request"];
+        assert_eq!(request["tool_name"], tool, "{request}");
+        assert_eq!(request["decision_reason_type"], kind, "{request}");
+        assert_eq!(request.get("blocked_path").unwrap_or(&json!(null)), &path, "{request}");
+        assert_eq!(request.get("mcp_server").unwrap_or(&json!(null)), &server, "{request}");
+        let answer = json!({"behavior": "deny", "message": "no"});
+        let response =
+            json!({"subtype": "success", "request_id": ask["request_id"], "response": answer});
+        host.send(&json!({"type": "control_response", "response": response}));
+    }
+    assert_eq!(host.result()["result"], "done");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
 fn hooks_of_a_plugin_that_came_to_the_working_directory_wait_for_the_next_start() {
     let program = Program::with_handler(|_| Reply::text("ok"));
     let mark = program.scratch.root().join("mark");
@@ -296,5 +347,45 @@ fn hooks_of_a_plugin_that_came_to_the_working_directory_wait_for_the_next_start(
     host.say("two");
     host.result();
     assert!(!mark.exists(), "what came meanwhile does not act");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_host_withdraws_a_request_and_is_told_so() {
+    let program = Program::with_handler(|request| {
+        let is_aside = request.json().to_string().contains("beside the work");
+        let reply = Reply::text("ok");
+        if is_aside { reply.fault(Fault::BlackHole) } else { reply }
+    });
+    let mut host = Host::start(&program, &[]);
+    host.say("hi");
+    host.result();
+    host.send(&control("q", &json!({"subtype": "side_question", "question": "why?"})));
+    program.server().wait_for(2);
+    host.send(&json!({"type": "control_cancel_request", "request_id": "q"}));
+    let answer = host.until(|event| event["response"]["request_id"] == "q").pop().unwrap();
+    assert_eq!(answer["response"]["error_code"], "cancelled", "{answer}");
+    host.say("still there?");
+    assert_eq!(host.result()["result"], "ok");
+    host.finish();
+}
+
+#[test]
+fn settings_are_shown_without_the_values_of_variables() {
+    let program = Program::answering([]);
+    let settings =
+        json!({"env": {"MY_TOKEN": "hidden-value"}, "permissions": {"deny": ["WebFetch"]}});
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let mut host = Host::start(&program, &[]);
+    let told = host.ask(&json!({"subtype": "get_settings"}))["response"].clone();
+    assert_eq!(told["effective"]["permissions"]["deny"], json!(["WebFetch"]), "{told}");
+    assert_eq!(told["sources"][0]["source"], "userSettings", "{told}");
+    assert!(told["effective"]["env"]["MY_TOKEN"].is_string());
+    assert!(!told.to_string().contains("hidden-value"), "{told}");
+    let rules = host.ask(&json!({"subtype": "list_permission_rules"}))["response"].clone();
+    let rule = json!({
+        "behavior": "deny", "source": "userSettings", "rule": "WebFetch", "editability": "persistent",
+    });
+    assert_eq!(rules["state"]["rules"], json!([rule]));
     assert_eq!(host.finish(), 0);
 }

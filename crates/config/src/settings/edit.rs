@@ -154,6 +154,17 @@ pub fn set_default_mode(file: &SettingsFile, mode: &str) -> Result<Change, EditE
     })
 }
 
+/// Sets a key of a file to a text.
+pub fn set_text(file: &SettingsFile, key: &str, text: &str) -> Result<Change, EditError> {
+    change(file, |draft| {
+        if draft.root.get(key).is_some_and(|node| node.to_value() == text) {
+            return Ok(None);
+        }
+        let changed = draft.with_value_at(&[key], &json!(text));
+        changed.map(Some).map_err(|InTheWay { line, key }| file.shape(line, &key, "object"))
+    })
+}
+
 /// Switches a plugin on or off; `None` says nothing about it any more. What is not there is not made to
 /// say nothing.
 pub fn switch_plugin(

@@ -69,7 +69,7 @@ impl LevelChoice {
         Ok(choice)
     }
 
-    pub(super) fn wants(self, level: Level) -> bool {
+    pub fn wants(self, level: Level) -> bool {
         match level {
             Level::Managed | Level::Flag => true,
             Level::Local => self.local,

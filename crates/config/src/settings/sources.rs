@@ -55,6 +55,8 @@ pub enum FlagSettings {
 pub enum FlagError {
     #[error("--settings: there is no file `{}`", .0.display())]
     NoFile(PathBuf),
+    #[error("--settings names the file `{}`: change that one", .0.display())]
+    IsFile(PathBuf),
     #[error("--settings: {place}{} {error}", line_of(.error))]
     Unusable { place: String, error: FileError },
 }

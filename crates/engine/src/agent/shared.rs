@@ -9,7 +9,7 @@ use centurion_journal::JournalError;
 use centurion_model::Model;
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::{Event, EventBody, InitPlugin, PermissionDenial, Status, System};
-use centurion_protocol::{AgentId, RecordId, SessionId, Thinking, Usage, World};
+use centurion_protocol::{AgentId, Effort, RecordId, SessionId, Thinking, Usage, World};
 use centurion_tools::Shells;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -104,12 +104,31 @@ struct RunState {
     /// A model chosen while the session runs, for the next run.
     chosen_model: Option<String>,
     chosen_thinking: Option<Thinking>,
+    /// An effort chosen while the session runs, for the next run.
+    chosen_effort: Option<EffortChoice>,
     /// The title that hooks gave the session.
     title: Option<String>,
     /// The main agent's conversation as it last could be gone on with.
     main_point: Option<Arc<ForkPoint>>,
     /// Weak, because its driver owns it.
     main_agent: Weak<Agent>,
+}
+
+/// The effort of later requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EffortChoice {
+    /// The model's own.
+    Usual,
+    Level(Effort),
+}
+
+impl EffortChoice {
+    pub(crate) fn level(self) -> Option<Effort> {
+        match self {
+            Self::Usual => None,
+            Self::Level(effort) => Some(effort),
+        }
+    }
 }
 
 /// The parts of a session.
@@ -395,6 +414,20 @@ impl Shared {
 
     pub(crate) fn choose_thinking(&self, thinking: Thinking) {
         self.run.lock().chosen_thinking = Some(thinking);
+    }
+
+    pub(crate) fn choose_effort(&self, effort: EffortChoice) {
+        self.run.lock().chosen_effort = Some(effort);
+    }
+
+    /// The model and the effort that were chosen for the next run.
+    pub(crate) fn chosen(&self) -> (Option<String>, Option<EffortChoice>) {
+        let run = self.run.lock();
+        (run.chosen_model.clone(), run.chosen_effort)
+    }
+
+    pub(crate) fn take_chosen_effort(&self) -> Option<EffortChoice> {
+        self.run.lock().chosen_effort.take()
     }
 
     pub(crate) fn take_chosen_model(&self) -> Option<String> {

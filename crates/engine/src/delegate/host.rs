@@ -23,7 +23,7 @@ use crate::delegate::notification;
 use crate::delegate::outcome::whole_result;
 use crate::delegate::teammate;
 use crate::message::mail::{Mail, TeamMail};
-use crate::policy::broker::{Ask, AskingAgent, Reply};
+use crate::policy::broker::{Ask, AskReason, AskingAgent, Reply};
 use centurion_protocol::markup::contain;
 
 /// The longest wait of a call that stops an agent for the agent's end.
@@ -123,7 +123,7 @@ impl Reached {
     async fn put(&self, tool: &str, call: &ToolUseId, input: serde_json::Value) -> Reply {
         let denied = |reason: &str| Reply::Denied { reason: reason.to_owned(), interrupt: false };
         let Ok(input) = to_raw_value(&input) else { return denied("the question cannot be sent") };
-        let reason = format!("{tool} needs an answer from the user");
+        let reason = AskReason::other(format!("{tool} needs an answer from the user"));
         let ask = Ask {
             tool: tool.to_owned(),
             call: call.clone(),
@@ -131,6 +131,7 @@ impl Reached {
             reason,
             suggestions: Vec::new(),
             agent: AskingAgent::of(&self.agent.identity),
+            server: None,
         };
         // The dispatch drops this future when the call is cancelled, which withdraws the question.
         let (broker, cancel) = (&self.shared.broker, CancellationToken::new());

@@ -5,11 +5,13 @@
 //! or cancelling the wait settles it.
 
 use std::future::Future;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use centurion_config::agents::Color;
 use centurion_mcp::{Elicitation, ElicitationAnswer};
+use centurion_permissions::Reason;
 use centurion_protocol::{AgentId, ToolUseId};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -27,11 +29,45 @@ pub struct Ask {
     pub call: ToolUseId,
     pub input: Box<RawValue>,
     /// The reason why it has to be asked.
-    pub reason: String,
+    pub reason: AskReason,
     /// Answers that would hold for longer than this call, in the shape of the public protocol.
     pub suggestions: Vec<Value>,
     /// The asking agent; `None` for the main agent.
     pub agent: Option<AskingAgent>,
+    /// The server whose tool is called, unless the tool is the program's own.
+    pub server: Option<AskedServer>,
+}
+
+/// The reason for a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskReason {
+    pub text: String,
+    /// The kind of reason, by its word in the public protocol.
+    pub kind: &'static str,
+    /// The path that the call may not touch without an answer.
+    pub path: Option<PathBuf>,
+}
+
+impl AskReason {
+    /// A reason of no kind of its own.
+    pub fn other(text: String) -> Self {
+        Self { text, kind: "other", path: None }
+    }
+}
+
+impl From<&Reason> for AskReason {
+    fn from(reason: &Reason) -> Self {
+        let path = reason.path().map(Path::to_owned);
+        Self { text: reason.to_string(), kind: reason.kind(), path }
+    }
+}
+
+/// The server whose tool a question is about.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct AskedServer {
+    pub name: String,
+    /// The place that its definition comes from, by its word in the public protocol.
+    pub source: &'static str,
 }
 
 /// The agent that a question comes from.
@@ -137,7 +173,7 @@ impl Broker {
             let reason = format!(
                 "{} and no user can be asked. Do without it, or end and tell the user to allow it \
                  (for example with --allowedTools {})",
-                ask.reason, ask.tool
+                ask.reason.text, ask.tool
             );
             return Reply::Denied { reason, interrupt: false };
         };
@@ -186,9 +222,10 @@ mod tests {
             tool: "Bash".into(),
             call: ToolUseId::new("t"),
             input,
-            reason: "Bash needs permission".into(),
+            reason: AskReason::other("Bash needs permission".into()),
             suggestions: Vec::new(),
             agent: None,
+            server: None,
         }
     }
 

@@ -330,6 +330,7 @@ impl Permissions {
             policy.ask.clone_from(&rules.ask);
             policy.deny.clone_from(&rules.deny);
             policy.directories.clone_from(&rules.directories);
+            policy.server_modes.clone_from(&rules.server_modes);
         }
     }
 
@@ -424,6 +425,38 @@ impl Permissions {
                 state.add_rules(kind, destination, vec![rule]);
             }
         });
+    }
+
+    /// Sets the mode of the tools whose names begin so, or sets none any more. It holds only where it gives less than
+    /// the agent's own mode.
+    pub(crate) fn set_server_mode(&self, prefix: String, mode: Option<Mode>) {
+        self.root().amend(|state| match mode {
+            Some(mode) => drop(state.policy.server_modes.insert(prefix, mode)),
+            None => drop(state.policy.server_modes.remove(&prefix)),
+        });
+    }
+
+    /// The rules that are in force, each with its kind, the strongest kind first.
+    pub(crate) fn listed(&self) -> Vec<(RuleKind, centurion_permissions::RuleSource)> {
+        let state = self.current();
+        let policy = &state.policy;
+        let kinds = [
+            (RuleKind::Deny, &policy.deny),
+            (RuleKind::Ask, &policy.ask),
+            (RuleKind::Allow, &policy.allow),
+        ];
+        let rules = kinds
+            .into_iter()
+            .flat_map(|(kind, rules)| rules.iter().map(move |rule| (kind, rule.source().clone())));
+        rules.collect()
+    }
+
+    /// The directories that agents of the session work in, each with whether it was added in this session.
+    pub(crate) fn directories(&self) -> Vec<(PathBuf, bool)> {
+        let state = self.current();
+        let is_added = |path: &PathBuf| state.session_directories.contains(path);
+        let all = state.policy.directories.iter().map(|path| (path.clone(), is_added(path)));
+        all.collect()
     }
 
     /// The rules that are in force, one a line, with where they come from.

@@ -9,7 +9,7 @@ use centurion_hooks::HookSet;
 use centurion_mcp::Connection;
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::ModelUsage;
-use centurion_protocol::{Block, RecordId, SessionId, Thinking, ToolUseId};
+use centurion_protocol::{Block, RecordId, SessionId, Thinking};
 use centurion_tools::{Rewind, RewindError, StopError};
 use indexmap::IndexMap;
 
@@ -149,18 +149,6 @@ impl Handle {
     /// Ends every agent in the background. The main agent is told once, of all of them.
     pub fn stop_agents(&self) -> usize {
         stop_all(&self.0)
-    }
-
-    /// Lets every call that waits for an agent go on without it; how many did.
-    pub fn background_agents(&self) -> usize {
-        let running = self.0.delegation.running();
-        running.iter().filter(|task| task.detach()).count()
-    }
-
-    /// Lets this call go on without the agent that it waits for; whether it waited for one.
-    pub fn background_call(&self, call: &ToolUseId) -> bool {
-        let running = self.0.delegation.running();
-        running.iter().any(|task| task.run().call == *call && task.detach())
     }
 
     /// Has a small model say now and then what agents in the background are doing, or no longer.

@@ -59,9 +59,10 @@ fn subagent_stats(shared: &Shared) -> Option<Box<SubagentStats>> {
     (stats != SubagentStats::default()).then(|| Box::new(stats))
 }
 
-/// Tells whether hosts are told that something went wrong.
+/// Tells whether hosts are told that something went wrong. A turn that a person stopped did not go wrong: adapters of
+/// editors would show it as a fault.
 fn is_error(outcome: Outcome) -> bool {
-    !matches!(outcome, Outcome::Completed | Outcome::Deferred)
+    !matches!(outcome, Outcome::Completed | Outcome::Deferred | Outcome::Cancelled)
 }
 
 /// Records how the run ended and what the session has cost, and waits until the disk has it.

@@ -120,6 +120,14 @@ impl Session {
                 () = self.shared.servers.settle(self.server_patience) => {}
             }
         }
+        let settling = self.shared.servers.settle_newcomers(self.server_patience);
+        if let Some(settling) = settling {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = settling => {}
+            }
+        }
         // A run that is cancelled already begins nothing that hooks would have to be told the end of.
         if !cancel.is_cancelled()
             && let Some(source) = self.begins.take()
@@ -150,6 +158,9 @@ impl Session {
         }
         if let Some(thinking) = self.shared.take_chosen_thinking() {
             self.driver.settings.thinking = thinking;
+        }
+        if let Some(effort) = self.shared.take_chosen_effort() {
+            self.driver.settings.effort = effort.level();
         }
         self.driver.refresh_servers();
         self.driver.refresh_agents();

@@ -14,7 +14,7 @@ mod search;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use centurion_config::mcp::McpScope;
+use centurion_config::mcp::{McpScope, McpServer, McpTransport};
 use centurion_mcp::{Connection, State, prompt_name, tool_name};
 use centurion_protocol::{Env, ToolSpecs};
 use centurion_tools::{DynTool, erase};
@@ -28,6 +28,7 @@ pub use self::patience::ServerPatience;
 pub use self::require::{REQUIRED_PATIENCE, RequireError, UnusableServer};
 use self::resources::{ListMcpResources, ReadMcpResource};
 use self::search::ToolSearch;
+use crate::policy::broker::AskedServer;
 use crate::policy::permissions::Permissions;
 use crate::toolset::toolbox::Served;
 
@@ -93,8 +94,26 @@ struct Held {
     asked_tools: Vec<String>,
     /// Servers that a first turn has waited for in vain, by name.
     overdue: IndexSet<String>,
+    /// Added while the session runs, by name, and not yet waited for.
+    newcomers: IndexSet<String>,
     /// Counts what was changed here; what servers change they count themselves.
     changes: u64,
+}
+
+/// The place that a server comes from, by its word in the public protocol.
+pub fn public_source(server: &McpServer) -> &'static str {
+    if matches!(server.transport, McpTransport::Sdk { .. }) {
+        return "sdk";
+    }
+    match server.origin.scope {
+        McpScope::Managed => "managed",
+        McpScope::Flag | McpScope::Host => "dynamic",
+        McpScope::Local => "local",
+        McpScope::Project => "project",
+        McpScope::User => "user",
+        McpScope::Plugin(_) => "plugin",
+        McpScope::Agent(_) => "agent",
+    }
 }
 
 impl Servers {
@@ -152,10 +171,19 @@ impl Servers {
         own.or_else(|| self.parent.as_ref()?.find(name))
     }
 
-    /// Adds a server, in the place of one with the same name.
+    /// The server that a tool of this name belongs to.
+    pub(crate) fn server_of(&self, tool: &str) -> Option<AskedServer> {
+        let is_its = |it: &Connection| tool.starts_with(&tool_name(it.name(), ""));
+        let connection = self.active().into_iter().find(is_its)?;
+        let source = public_source(connection.server());
+        Some(AskedServer { name: connection.name().to_owned(), source })
+    }
+
+    /// Adds a server, in the place of one with the same name. The next run waits for it.
     pub(crate) fn add(&self, connection: Connection) {
         let mut held = self.held();
         held.changes += 1;
+        held.newcomers.insert(connection.name().to_owned());
         held.overdue.shift_remove(connection.name());
         held.connections.retain(|it| it.name() != connection.name());
         held.connections.push(connection);

@@ -28,7 +28,7 @@ use self::hooked::Leave;
 pub(crate) use self::hooked::{Aside, Company, text_of};
 use crate::agent::Agent;
 use crate::agent::meant;
-use crate::policy::broker::{Ask, AskingAgent, Broker, Reply};
+use crate::policy::broker::{Ask, AskReason, AskingAgent, Broker, Reply};
 use crate::policy::permissions::Remember;
 use crate::toolset::toolbox::Toolbox;
 use crate::turn::bounded::bounded_parts;
@@ -59,7 +59,7 @@ enum Asking {
 
 /// The reason why a call needs an answer.
 struct Question {
-    reason: String,
+    reason: AskReason,
     /// True if only a person can give it: a hook wants one, or the tool needs one each time.
     is_for_person: bool,
 }
@@ -275,17 +275,20 @@ impl Dispatch {
             (Verdict::Ask, Leave::Usual) if self.is_confined(&ready, &decision).await => {
                 return Ok(ready);
             }
-            (_, Leave::MustAsk(reason)) => question(reason, true),
+            (_, Leave::MustAsk(text)) => {
+                question(AskReason { text, kind: "hook", path: None }, true)
+            }
             (Verdict::Allow, _) => {
-                question(format!("{} needs a person each time", ready.call.name), true)
+                let text = format!("{} needs a person each time", ready.call.name);
+                question(AskReason::other(text), true)
             }
             (Verdict::Ask, _) => {
                 let is_for_person = self.toolbox.needs_a_person(&ready.call.name);
-                question(decision.reason.to_string(), is_for_person)
+                question(AskReason::from(&decision.reason), is_for_person)
             }
         };
         if asking == Asking::Never {
-            return Err(Box::new(Dispatched::denied(id, question.reason, false)));
+            return Err(Box::new(Dispatched::denied(id, question.reason.text, false)));
         }
         let ready = self.approved(ready, question, context, aside).await?;
         // A yes answers the question, not a denial: the input may be another one by now, and so may the
@@ -323,6 +326,7 @@ impl Dispatch {
                 reason: question.reason,
                 suggestions,
                 agent: AskingAgent::of(&self.agent.identity),
+                server: self.agent.servers.server_of(&ready.call.name),
             };
             // An agent that waits for a person holds no slot that another could use.
             let asking = self.broker.ask(ask, &context.cancel);

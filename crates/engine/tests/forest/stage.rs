@@ -216,7 +216,7 @@ impl Stage {
             tokio::time::sleep_until(begun + *at).await;
             match what {
                 Meddling::Interrupt => drop(handle.interrupt()),
-                Meddling::Detach => drop(handle.background_agents()),
+                Meddling::Detach => drop(handle.background_all()),
                 Meddling::StopAll => drop(handle.stop_agents()),
                 Meddling::StopOne(node) => {
                     let id = state.lock().ids.get(node).cloned();

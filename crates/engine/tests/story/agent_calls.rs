@@ -35,8 +35,8 @@ async fn a_person_puts_an_agent_into_the_background() {
         .live("@@lead", |handle, watcher| async move {
             let at_work = |asked: &[Asked]| asked.iter().any(|it| it.agent.is_some());
             watcher.until(|_, asked| at_work(asked)).await;
-            assert_eq!(handle.background_agents(), 1);
-            assert_eq!(handle.background_agents(), 0, "no call waits any more");
+            assert_eq!(handle.background_all(), 1);
+            assert_eq!(handle.background_all(), 0, "no call waits any more");
         })
         .await;
     assert_handed_over(&told);

@@ -214,7 +214,7 @@ async fn nothing_is_left_of_an_agent_that_was_waited_for() {
                     handle.interrupt();
                 }
                 watcher.until(|events, _| events.iter().any(|it| it["type"] == "result")).await;
-                assert_eq!(handle.background_agents(), 0, "no call waits any more");
+                assert_eq!(handle.background_all(), 0, "no call waits any more");
                 assert!(handle.stop_task(&id).await.is_err(), "no agent is left to stop");
             })
             .await;

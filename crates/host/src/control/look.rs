@@ -57,6 +57,13 @@ pub(super) fn commands(handle: &Handle) -> Vec<Value> {
     handle.commands().into_iter().map(command).collect()
 }
 
+/// The skills that a model may invoke, as hosts list them.
+pub(super) fn skills(handle: &Handle) -> Vec<Value> {
+    let names = handle.skill_names();
+    let is_skill = |command: &Value| names.iter().any(|name| command["name"] == **name);
+    commands(handle).into_iter().filter(is_skill).collect()
+}
+
 /// The agents that can be asked for, as hosts list them.
 pub(super) fn agents(handle: &Handle) -> Vec<Value> {
     let agent = |agent: ActiveAgent| {

@@ -6,6 +6,7 @@ use centurion_mcp::Connection;
 use serde_json::json;
 use thiserror::Error;
 
+use super::request::ReloadPlugins;
 use super::{Answer, Control, Refusal, look, servers};
 
 /// Reads the plugins of a session as they are on disk now.
@@ -31,8 +32,14 @@ pub struct PluginsUnreadable(pub String);
 impl Control {
     /// Puts the plugins as they are now in the place of those that the session knows: agents, skills, commands, hooks and
     /// servers.
-    pub(super) fn reload_plugins(&self) -> Answer {
+    pub(super) fn reload_plugins(&self, wishes: &ReloadPlugins) -> Answer {
         let handle = &self.handle;
+        if wishes.refuse_if_busy && handle.is_busy() {
+            return Err(Refusal::Busy);
+        }
+        if !wishes.add_plugins.is_empty() {
+            return Err(Refusal::invalid("plugins are chosen when the session begins"));
+        }
         let loaded = self.plugins.load().map_err(Refusal::invalid)?;
         let shown = loaded.parts.shown.clone();
         handle.set_plugins(loaded.parts);

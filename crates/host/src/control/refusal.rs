@@ -14,6 +14,10 @@ pub(super) enum Refusal {
     Model(#[from] ModelRefused),
     #[error("the request `{0}` is not supported")]
     Unsupported(String),
+    #[error("the session is at work; ask again when it is idle")]
+    Busy,
+    #[error("the request was withdrawn")]
+    Withdrawn,
     #[error("too many requests are under way; wait for their answers")]
     TooMany,
 }
@@ -22,7 +26,9 @@ impl Refusal {
     pub(super) fn code(&self) -> &'static str {
         match self {
             Self::Invalid(_) | Self::Model(_) => "invalid_request",
+            Self::Withdrawn => "cancelled",
             Self::Unsupported(_) => "unsupported_request",
+            Self::Busy => "reload_plugins_busy",
             Self::TooMany => "too_many_requests",
         }
     }

@@ -2,14 +2,26 @@
 
 use centurion_protocol::{RecordId, ToolUseId};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::files::Encoding;
 use super::refusal::Refusal;
+use super::rules::ServerMode;
+use super::settings::Source;
 
-/// A request of a host.
+/// A request of a host, by what it is about.
+#[derive(Debug)]
+pub(super) enum Request {
+    Session(SessionRequest),
+    Server(ServerRequest),
+    Desk(DeskRequest),
+}
+
+/// A request about the conversation and its agents.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
-pub(super) enum Request {
+pub(super) enum SessionRequest {
     Initialize(Map<String, Value>),
     Interrupt {
         /// Whether what waits is dropped, too.
@@ -27,6 +39,9 @@ pub(super) enum Request {
     },
     SetMaxThinkingTokens(Map<String, Value>),
     SetHasSubscribers,
+    SetColor {
+        color: String,
+    },
     RenameSession {
         title: String,
         session_id: Option<String>,
@@ -44,13 +59,39 @@ pub(super) enum Request {
     },
     SupportedCommands,
     ReloadSkills,
-    ReloadPlugins,
+    ReloadPlugins(ReloadPlugins),
     ReloadOutputStyles,
     ListModels,
     GetBinaryVersion,
     GetContextUsage,
     GetSessionCost,
     GetUsage,
+    StopTask {
+        task_id: String,
+    },
+    StopAllTasks,
+    BackgroundTasks {
+        tool_use_id: Option<ToolUseId>,
+    },
+    GetTaskOutput {
+        task_id: String,
+    },
+}
+
+/// What a host wants of plugins that are read again.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ReloadPlugins {
+    /// Whether a session that is at work is left as it is.
+    pub(super) refuse_if_busy: bool,
+    /// Plugins to load as well.
+    pub(super) add_plugins: Vec<Value>,
+}
+
+/// A request about MCP servers.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+pub(super) enum ServerRequest {
     McpStatus,
     #[serde(rename_all = "camelCase")]
     McpReconnect {
@@ -69,36 +110,72 @@ pub(super) enum Request {
         server_name: String,
         uri: String,
     },
-    StopTask {
-        task_id: String,
+    McpCall {
+        tool: String,
+        #[serde(default)]
+        arguments: Map<String, Value>,
     },
-    StopAllTasks,
-    BackgroundTasks {
-        tool_use_id: Option<ToolUseId>,
+    #[serde(rename_all = "camelCase")]
+    SetMcpPermissionModeOverride {
+        server_name: String,
+        mode: Option<ServerMode>,
     },
+}
+
+/// A request about files, settings and rules.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+pub(super) enum DeskRequest {
+    ReadFile {
+        path: String,
+        max_bytes: Option<u64>,
+        #[serde(default)]
+        encoding: Encoding,
+    },
+    SeedReadState {
+        path: String,
+        /// In milliseconds.
+        mtime: u64,
+    },
+    RegisterRepoRoot {
+        directory: String,
+    },
+    GetSettings,
+    ApplyFlagSettings {
+        settings: Map<String, Value>,
+    },
+    UpdateSettings {
+        source: Source,
+        settings: Map<String, Value>,
+    },
+    ListPermissionRules,
+    GetHooksListing,
 }
 
 impl Request {
     pub(super) fn read(request: &Value) -> Result<Self, Refusal> {
-        Self::deserialize(request).map_err(|error| {
-            let name = request.get("subtype").and_then(Value::as_str);
-            match name {
-                None => Refusal::invalid("a request needs a subtype"),
-                // Only a subtype that is known can have wrong fields.
-                Some(name) if !is_known(name) => Refusal::Unsupported(name.to_owned()),
-                Some(name) => Refusal::invalid(format!("`{name}` was not understood: {error}")),
-            }
-        })
+        let Some(name) = request.get("subtype").and_then(Value::as_str) else {
+            return Err(Refusal::invalid("a request needs a subtype"));
+        };
+        None.or_else(|| read_group(request, name).map(|it| it.map(Self::Session)))
+            .or_else(|| read_group(request, name).map(|it| it.map(Self::Server)))
+            .or_else(|| read_group(request, name).map(|it| it.map(Self::Desk)))
+            .unwrap_or_else(|| Err(Refusal::Unsupported(name.to_owned())))
     }
 }
 
-/// Whether there is a request of this name.
-fn is_known(name: &str) -> bool {
+/// Reads a request of one group; `None` if the group has none of this name.
+fn read_group<T: DeserializeOwned>(request: &Value, name: &str) -> Option<Result<T, Refusal>> {
+    let error = match T::deserialize(request) {
+        Ok(request) => return Some(Ok(request)),
+        Err(error) => error,
+    };
+    // Only a subtype that is known can have wrong fields.
     let probe = Value::from_iter([("subtype", name)]);
-    match Request::deserialize(&probe) {
-        Ok(_) => true,
-        Err(error) => !error.to_string().starts_with("unknown variant"),
-    }
+    let is_unknown = T::deserialize(&probe)
+        .is_err_and(|error: serde_json::Error| error.to_string().starts_with("unknown variant"));
+    let refusal = || Refusal::invalid(format!("`{name}` was not understood: {error}"));
+    (!is_unknown).then(|| Err(refusal()))
 }
 
 #[cfg(test)]
@@ -124,6 +201,16 @@ mod tests {
             ),
             (json!({"subtype": "cancel_async_message", "message_uuid": "x"}), "invalid_request"),
             (json!({"subtype": "mcp_set_servers", "servers": []}), "invalid_request"),
+            (json!({"subtype": "read_file", "path": 7}), "invalid_request"),
+            (json!({"subtype": "read_file", "path": "a", "encoding": "rot13"}), "invalid_request"),
+            (
+                json!({"subtype": "update_settings", "source": "policySettings", "settings": {}}),
+                "invalid_request",
+            ),
+            (
+                json!({"subtype": "set_mcp_permission_mode_override", "serverName": "a", "mode": "bypassPermissions"}),
+                "invalid_request",
+            ),
         ] {
             assert_eq!(Request::read(&request).unwrap_err().code(), code, "{request}");
         }
@@ -136,6 +223,10 @@ mod tests {
             json!({"subtype": "set_has_subscribers", "has_subscribers": true}),
             json!({"subtype": "mcp_reconnect", "serverName": "a", "more": 1}),
             json!({"subtype": "background_tasks"}),
+            json!({"subtype": "reload_plugins"}),
+            json!({"subtype": "reload_plugins", "refuse_if_busy": true, "more": 1}),
+            json!({"subtype": "set_mcp_permission_mode_override", "serverName": "a", "mode": null}),
+            json!({"subtype": "read_file", "path": "a", "max_bytes": 3, "encoding": "base64"}),
         ] {
             assert!(Request::read(&request).is_ok(), "{request}");
         }

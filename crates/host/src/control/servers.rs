@@ -2,27 +2,64 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use centurion_config::mcp::{
     McpOrigin, McpScope, McpServer, McpTransport, McpVariables, parse_server,
 };
-use centurion_engine::{Handle, WithheldServer};
-use centurion_mcp::{CallOptions, Connection, Pool, ResourceContent, State};
-use centurion_protocol::Env;
+use centurion_engine::{Handle, WithheldServer, public_source};
+use centurion_mcp::{CallOptions, Connection, Pool, ResourceContent, State, ToolInfo};
+use centurion_protocol::{Env, ToolResultContent};
+use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 
-use super::Answer;
 use super::refusal::Refusal;
+use super::request::ServerRequest;
+use super::{Answer, Control, rules};
+
+/// Answers a request about servers.
+pub(super) async fn answer(control: &Control, request: ServerRequest) -> Answer {
+    let handle = &control.handle;
+    match request {
+        ServerRequest::McpStatus => Ok(json!({"mcpServers": status(handle)})),
+        ServerRequest::McpReconnect { server_name } => reconnect(handle, &server_name).await,
+        ServerRequest::McpToggle { server_name, enabled } => switch(handle, &server_name, enabled),
+        ServerRequest::McpSetServers { servers } => set(handle, &control.pool, &servers).await,
+        ServerRequest::McpReadResource { server_name, uri } => {
+            read_resource(handle, &server_name, &uri).await
+        }
+        ServerRequest::McpCall { tool, arguments } => call(handle, &tool, arguments).await,
+        ServerRequest::SetMcpPermissionModeOverride { server_name, mode } => {
+            Ok(rules::set_server_mode(handle, &server_name, mode))
+        }
+    }
+}
+
+/// Calls a tool of a server without a turn of the model.
+async fn call(handle: &Handle, tool: &str, arguments: Map<String, Value>) -> Answer {
+    let output = handle.call_server_tool(tool, arguments).await.map_err(Refusal::invalid)?;
+    let content = output.content.iter().map(|part| match part {
+        ToolResultContent::Text(text) => json!({"type": "text", "text": text}),
+        ToolResultContent::Image { media_type, data } => {
+            json!({"type": "image", "mimeType": media_type, "data": data})
+        }
+        ToolResultContent::Document { media_type, data } => json!({
+            "type": "resource", "resource": {"mimeType": media_type, "blob": data},
+        }),
+    });
+    Ok(json!({
+        "content": content.collect::<Vec<_>>(),
+        "structuredContent": output.structured,
+        "isError": output.is_error,
+    }))
+}
 
 /// Every server with how it is and what it offers.
 pub(super) fn status(handle: &Handle) -> Vec<Value> {
     let status = |(connection, is_on): (Connection, bool)| {
         let state = connection.state();
-        let tools: Vec<Value> = connection
-            .tool_infos()
-            .into_iter()
-            .map(|tool| json!({"name": tool.tool, "annotations": tool.annotations}))
-            .collect();
+        let tools: Vec<Value> =
+            connection.tool_infos().into_iter().map(|tool| tool_status(&tool)).collect();
         let info = connection.server_info();
         json!({
             "name": connection.name(),
@@ -32,6 +69,7 @@ pub(super) fn status(handle: &Handle) -> Vec<Value> {
             "transport": transport(&connection.server().transport),
             "config": config(&connection.server().transport),
             "scope": connection.server().origin.scope.to_string(),
+            "source": public_source(connection.server()),
             "tools": tools,
         })
     };
@@ -46,6 +84,22 @@ pub(super) fn status(handle: &Handle) -> Vec<Value> {
     };
     let running = handle.servers().into_iter().map(status);
     running.chain(handle.withheld_servers().into_iter().map(withheld)).collect()
+}
+
+/// A tool of a server, as hosts list it. What it does not say is not there.
+fn tool_status(tool: &ToolInfo) -> Value {
+    let hint = |name: &str| tool.annotations.get(name)?.as_bool();
+    let hints = [
+        ("readOnly", hint("readOnlyHint")),
+        ("destructive", hint("destructiveHint")),
+        ("openWorld", hint("openWorldHint")),
+    ];
+    let hints =
+        hints.into_iter().filter_map(|(name, is_on)| Some((name.to_owned(), json!(is_on?))));
+    json!({
+        "name": tool.tool,
+        "annotations": hints.collect::<Map<_, _>>(),
+    })
 }
 
 fn transport(transport: &McpTransport) -> &'static str {
@@ -70,7 +124,7 @@ fn config(transport: &McpTransport) -> Value {
 }
 
 /// Reads what a server has for a host to show. Other resources are the model's business, by its tools.
-pub(super) async fn read_resource(handle: &Handle, name: &str, uri: &str) -> Answer {
+async fn read_resource(handle: &Handle, name: &str, uri: &str) -> Answer {
     if !uri.starts_with("ui://") {
         return Err(Refusal::invalid(format!("`{uri}` does not begin with ui://")));
     }
@@ -91,7 +145,7 @@ pub(super) async fn read_resource(handle: &Handle, name: &str, uri: &str) -> Ans
     Ok(json!({"contents": contents.collect::<Vec<_>>()}))
 }
 
-pub(super) async fn reconnect(handle: &Handle, name: &str) -> Answer {
+async fn reconnect(handle: &Handle, name: &str) -> Answer {
     let found = handle.servers().into_iter().find(|(connection, _)| connection.name() == name);
     let (connection, _) = found.ok_or_else(|| unknown(name))?;
     match connection.reconnect().await {
@@ -103,7 +157,7 @@ pub(super) async fn reconnect(handle: &Handle, name: &str) -> Answer {
     }
 }
 
-pub(super) fn switch(handle: &Handle, name: &str, is_on: bool) -> Answer {
+fn switch(handle: &Handle, name: &str, is_on: bool) -> Answer {
     if handle.switch_server(name, is_on) { Ok(json!({})) } else { Err(unknown(name)) }
 }
 
@@ -114,8 +168,11 @@ fn unknown(name: &str) -> Refusal {
 /// How many servers a host may have.
 const MOST_SERVERS: usize = 256;
 
-/// Makes the host's servers be exactly these. Others stay as they are.
-pub(super) fn set(handle: &Handle, pool: &Arc<Pool>, wanted: &Map<String, Value>) -> Answer {
+/// How long an answer waits for servers that a host adds, to tell which of them failed at once. The next run waits longer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Makes the host's servers be exactly these, and waits for the new ones. Others stay as they are.
+async fn set(handle: &Handle, pool: &Arc<Pool>, wanted: &Map<String, Value>) -> Answer {
     if wanted.len() > MOST_SERVERS {
         let why = format!(
             "{} servers are more than the {MOST_SERVERS} that a host may have",
@@ -124,6 +181,7 @@ pub(super) fn set(handle: &Handle, pool: &Arc<Pool>, wanted: &Map<String, Value>
         return Err(Refusal::invalid(why));
     }
     let (mut added, mut removed, mut errors) = (Vec::new(), Vec::new(), Map::new());
+    let mut new = Vec::new();
     let is_hosts = |connection: &Connection| connection.server().origin.scope == McpScope::Host;
     for (connection, _) in handle.servers() {
         let name = connection.name();
@@ -137,11 +195,20 @@ pub(super) fn set(handle: &Handle, pool: &Arc<Pool>, wanted: &Map<String, Value>
     for (name, value) in wanted {
         let parsed = parse_server(name, value, &origin(), &variables);
         if let Some(server) = parsed.server {
-            handle.add_server(pool.share(server));
+            let connection = pool.share(server);
+            handle.add_server(connection.clone());
+            new.push(connection);
             added.push(name.clone());
         } else {
             let problems: Vec<String> = parsed.problems.iter().map(ToString::to_string).collect();
             errors.insert(name.clone(), Value::String(problems.join("; ")));
+        }
+    }
+    for (connection, state) in
+        new.iter().zip(join_all(new.iter().map(|it| it.ready(PATIENCE))).await)
+    {
+        if let Some(reason) = state.reason() {
+            errors.insert(connection.name().to_owned(), Value::from(reason));
         }
     }
     Ok(json!({"added": added, "removed": removed, "errors": errors}))

@@ -502,6 +502,25 @@ fn bypassing_stops_at_deny_and_ask_rules() {
 }
 
 #[test]
+fn the_mode_of_a_server_takes_from_bypassing_and_gives_nothing() {
+    let external = Access::External { only_reads: false };
+    let of = |tool: &'static str| Call::new(tool, &external);
+    let mut policy = policy(Mode::BypassPermissions);
+    policy.server_modes.insert("mcp__mail__".to_owned(), Mode::Default);
+    assert_eq!(decide(&policy, &of("mcp__mail__send")).verdict, Ask);
+    assert_eq!(decide(&policy, &of("mcp__mailbox__send")).verdict, Allow, "it is another server");
+    policy.allow = fixture::rules("mcp__mail__send");
+    assert_eq!(decide(&policy, &of("mcp__mail__send")).verdict, Allow, "a rule allows it");
+    policy.allow = fixture::rules("Read");
+    for mode in [Mode::Default, Mode::Plan, Mode::DontAsk] {
+        policy.mode = mode;
+        let with = decide(&policy, &of("mcp__mail__send")).verdict;
+        let without = decide(&policy, &of("mcp__mailbox__send")).verdict;
+        assert_eq!(with, without, "{mode}");
+    }
+}
+
+#[test]
 fn a_command_in_a_foreign_directory_is_not_read_only() {
     let mut policy = policy(Mode::Default);
     policy.cwd = "/srv".into();

@@ -14,6 +14,36 @@ pub(super) struct Bounded {
     pub(super) whole: bool,
 }
 
+/// The end of an output, as it is at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputTail {
+    pub text: String,
+    /// How many bytes the whole output has.
+    pub size: u64,
+    /// Whether there is more before the text.
+    pub is_cut: bool,
+}
+
+impl OutputTail {
+    /// The most bytes of an end.
+    const MOST: u64 = 8 * 1024;
+
+    /// Reads the end of a file; of one that is gone it is empty.
+    pub(super) fn read(path: &Path) -> io::Result<Self> {
+        let mut file = match disk::open_own(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self { text: String::new(), size: 0, is_cut: false });
+            }
+            file => file?,
+        };
+        let size = file.metadata()?.len();
+        file.seek(SeekFrom::Start(size.saturating_sub(Self::MOST)))?;
+        let bytes = read_part(&mut file, Self::MOST)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(Self { text, size, is_cut: size > Self::MOST })
+    }
+}
+
 /// Reads a command's output, at most `limit` characters of it.
 pub(super) async fn read(path: &Path, limit: usize) -> Bounded {
     let path = PathBuf::from(path);

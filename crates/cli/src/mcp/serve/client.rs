@@ -45,15 +45,15 @@ impl Answerer for Client {
             let input = ask.input.get();
             let shown = &input[..input.floor_char_boundary(SHOWN)];
             let more = if shown.len() < input.len() { "…" } else { "" };
-            let message = format!("May {} run? {}.\n{shown}{more}", ask.tool, ask.reason);
+            let message = format!("May {} run? {}.\n{shown}{more}", ask.tool, ask.reason.text);
             // To accept is to say yes: there is nothing to fill in.
             match self.ask(message, ElicitationSchema::new(BTreeMap::new())).await {
                 Ok(_) => Ok(Reply::Allowed { input: None, remember: Vec::new() }),
                 Err((ElicitationAnswer::Cancel, why)) => {
-                    Err(Unanswered(format!("{}, and {why}", ask.reason)))
+                    Err(Unanswered(format!("{}, and {why}", ask.reason.text)))
                 }
                 Err((_, why)) => {
-                    let reason = format!("{}, and {why}", ask.reason);
+                    let reason = format!("{}, and {why}", ask.reason.text);
                     Ok(Reply::Denied { reason, interrupt: false })
                 }
             }

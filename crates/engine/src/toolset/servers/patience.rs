@@ -57,6 +57,21 @@ impl Servers {
             }
         };
         join_all(self.active().into_iter().map(wait)).await;
+        root.held().newcomers.clear();
+    }
+
+    /// A wait for the servers that were added since the last wait, where one is not there yet. It is made once for each.
+    pub(crate) fn settle_newcomers(
+        &self,
+        patience: ServerPatience,
+    ) -> Option<impl Future<Output = ()> + use<>> {
+        let newcomers = std::mem::take(&mut self.root().held().newcomers);
+        let is_awaited =
+            |it: &Connection| newcomers.contains(it.name()) && it.state() == State::Pending;
+        let awaited: Vec<Connection> = self.active().into_iter().filter(is_awaited).collect();
+        (!awaited.is_empty()).then_some(async move {
+            join_all(awaited.iter().map(|connection| connection.ready(patience.asked_for))).await;
+        })
     }
 
     fn lists_tools_of(&self, server: &str) -> bool {

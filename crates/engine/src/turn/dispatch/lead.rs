@@ -39,7 +39,7 @@ impl Dispatch {
             return Some(denied(format!(
                 "{}, no person is there to ask, and the team lead may not do it without a question either. Do \
                  without it, or report that it is needed",
-                question.reason
+                question.reason.text
             )));
         }
         let asking = self.ask_lead(&shared, team, &member, ready, context);

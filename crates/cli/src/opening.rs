@@ -1,0 +1,120 @@
+//! What a host says before its session begins: the `initialize` request, as far as flags could say it.
+//!
+//! The first line of a host is read before anything is loaded. What it asks for holds from the start, as if flags had
+//! asked for it; the rest of the request is answered when the session is there.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::args::RunArgs;
+
+/// Divides a system prompt into a part that is the same for all users and another one. Both are sent.
+const BOUNDARY: &str = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__";
+
+/// A host's first request, if it is the one that begins a session.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "type")]
+    kind: String,
+    request: Opening,
+}
+
+/// The wishes that flags could express.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Opening {
+    subtype: String,
+    system_prompt: Option<Texts>,
+    append_system_prompt: Option<String>,
+    json_schema: Option<Value>,
+    prompt_suggestions: Option<bool>,
+    #[serde(default)]
+    plugins: Vec<Plugin>,
+}
+
+/// A plugin that the host brings.
+#[derive(Debug, Deserialize)]
+struct Plugin {
+    path: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Texts {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Texts {
+    fn joined(self) -> String {
+        let texts = match self {
+            Self::One(text) => vec![text],
+            Self::Several(texts) => texts,
+        };
+        let texts = texts.into_iter().filter(|text| text.trim() != BOUNDARY);
+        texts.collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+impl Opening {
+    /// Reads the first line of a host; `None` if it does not begin a session.
+    pub(crate) fn read(line: &[u8]) -> Option<Self> {
+        let line: Line = serde_json::from_slice(line).ok()?;
+        let is_opening = line.kind == "control_request" && line.request.subtype == "initialize";
+        is_opening.then_some(line.request)
+    }
+
+    /// Adds the wishes to the flags. A flag that was given counts more.
+    pub(crate) fn lay_under(self, args: &mut RunArgs) {
+        let model = &mut args.model;
+        if model.system_prompt_file.is_none() && model.system_prompt.is_none() {
+            model.system_prompt = self.system_prompt.map(Texts::joined);
+        }
+        if model.append_system_prompt_file.is_none() && model.append_system_prompt.is_none() {
+            model.append_system_prompt = self.append_system_prompt;
+        }
+        if args.json_schema.is_none() {
+            args.json_schema = self.json_schema.map(|schema| schema.to_string());
+        }
+        let brought = self.plugins.into_iter().map(|plugin| plugin.path);
+        let known = &mut args.delegation.plugin_dir;
+        known.extend(brought.filter(|path| path.is_absolute()));
+        args.format.prompt_suggestions |= self.prompt_suggestions.unwrap_or(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(line: &Value) -> Option<Opening> {
+        Opening::read(line.to_string().as_bytes())
+    }
+
+    #[test]
+    fn only_a_request_that_begins_a_session_is_an_opening() {
+        let request = |request: Value| json!({"type": "control_request", "request_id": "1", "request": request});
+        assert!(read(&request(json!({"subtype": "initialize", "hooks": null}))).is_some());
+        for other in [
+            request(json!({"subtype": "interrupt"})),
+            request(json!({"subtype": "initialize", "systemPrompt": 7})),
+            request(json!(null)),
+            json!({"type": "user", "request": {"subtype": "initialize"}}),
+            json!([]),
+        ] {
+            assert!(read(&other).is_none(), "{other}");
+        }
+        assert!(Opening::read(b"{\"type\": \"control_req").is_none());
+    }
+
+    #[test]
+    fn a_system_prompt_is_one_text_without_its_boundary() {
+        let texts = Texts::Several(vec!["a".into(), BOUNDARY.into(), "b".into()]);
+        assert_eq!(texts.joined(), "a\n\nb");
+        assert_eq!(Texts::One("a".into()).joined(), "a");
+    }
+}

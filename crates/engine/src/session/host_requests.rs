@@ -1,0 +1,194 @@
+//! What a host may ask of a session beside its conversation: files, outputs, rules, tools of servers.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use centurion_hooks::ListedHook;
+use centurion_mcp::{CallError, CallOptions, CallOutput, Connection, tool_name};
+use centurion_permissions::{Access, Call, Mode, RuleKind, RuleSource, Verdict};
+use centurion_protocol::{Effort, ToolUseId};
+use centurion_tools::{DiskLinks, FileView, OutputTail, ToolError, resolve, view_file};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::handle::Handle;
+use crate::agent::shared::EffortChoice;
+use crate::policy::permissions::{Destination, Remember, Remembered};
+use crate::toolset::servers::public_source;
+
+/// Why a host does not get to a file.
+#[derive(Debug, Error)]
+pub enum FileRefused {
+    #[error("the session has ended")]
+    Ended,
+    /// And why.
+    #[error("{0}")]
+    Denied(String),
+    #[error(transparent)]
+    Unreadable(#[from] ToolError),
+}
+
+/// Why a directory does not become one that agents work in.
+#[derive(Debug, Error)]
+pub enum DirectoryRefused {
+    #[error("{} is no directory", .0.display())]
+    Missing(PathBuf),
+    #[error("{} is not below a directory that the session was started with", .0.display())]
+    Outside(PathBuf),
+    #[error("{} is a working directory already", .0.display())]
+    Known(PathBuf),
+    #[error("{0}")]
+    NotKept(String),
+}
+
+/// Why a tool of a server was not called.
+#[derive(Debug, Error)]
+pub enum ServerCallError {
+    #[error("there is no tool `{0}` of a server that is connected")]
+    Unknown(String),
+    #[error("the server {0} lives in the host, which can call it itself")]
+    OfHost(String),
+    #[error(transparent)]
+    Failed(#[from] CallError),
+}
+
+impl Handle {
+    /// Reads at most `most` bytes of a file that the Read tool could read without a question, and its resolved path.
+    pub fn read_file(&self, path: &str, most: u64) -> Result<(PathBuf, FileView), FileRefused> {
+        let path = self.readable(path)?;
+        let view = view_file(&path, most)?;
+        Ok((path, view))
+    }
+
+    /// Notes that the main agent has seen a file, if the file was last changed at this millisecond; whether it was.
+    pub fn seed_read_state(&self, path: &str, changed_at: u64) -> Result<bool, FileRefused> {
+        let path = self.readable(path)?;
+        let agent = self.0.main_agent().ok_or(FileRefused::Ended)?;
+        Ok(agent.workspace.seed_seen(&path, changed_at)?)
+    }
+
+    /// The resolved path of a file that may be read without a question.
+    fn readable(&self, path: &str) -> Result<PathBuf, FileRefused> {
+        let agent = self.0.main_agent().ok_or(FileRefused::Ended)?;
+        let named = agent.workspace.absolute(path);
+        let path = resolve(&named);
+        let access = Access::Read(path.clone());
+        let call = Call { named: Some(&named), links: &DiskLinks, ..Call::new("Read", &access) };
+        let decision = self.0.permissions.decide(&call, agent.workspace.cwd());
+        match decision.verdict {
+            Verdict::Allow => Ok(path),
+            Verdict::Ask | Verdict::Deny => Err(FileRefused::Denied(decision.reason.to_string())),
+        }
+    }
+
+    /// The end of the output of a shell in the background; `None` if there is no such shell.
+    pub async fn task_output(&self, id: &str) -> Option<io::Result<OutputTail>> {
+        for shells in self.0.all_shells() {
+            if let Some(tail) = shells.tail(id).await {
+                return Some(tail);
+            }
+        }
+        None
+    }
+
+    /// Lets every call that waits for an agent go on without it, and every call of the main agent that waits for a
+    /// command; how many did. Other agents go on waiting for their own commands.
+    pub fn background_all(&self) -> usize {
+        let agents = self.0.delegation.running().iter().filter(|task| task.detach()).count();
+        let main = self.0.main_agent();
+        agents + main.map_or(0, |agent| agent.workspace.shells.release_all())
+    }
+
+    /// Lets this call go on without the agent or the command that it waits for; whether it waited for one.
+    pub fn background_call(&self, call: &ToolUseId) -> bool {
+        let running = self.0.delegation.running();
+        running.iter().any(|task| task.run().call == *call && task.detach())
+            || self.0.all_shells().iter().any(|shells| shells.release(call))
+    }
+
+    /// The rules that are in force, each with its kind.
+    pub fn permission_rules(&self) -> Vec<(RuleKind, RuleSource)> {
+        self.0.permissions.listed()
+    }
+
+    /// The directories that agents work in, each with whether it was added in this session. The first is where the
+    /// session began.
+    pub fn directories(&self) -> Vec<(PathBuf, bool)> {
+        self.0.permissions.directories()
+    }
+
+    /// Has agents work in one more directory, below one that they were started with.
+    pub fn add_directory(&self, directory: &Path) -> Result<(), DirectoryRefused> {
+        let known = self.directories();
+        let from = known.first().map(|(path, _)| path.clone()).unwrap_or_default();
+        let path = resolve(&from.join(directory));
+        if !path.is_dir() {
+            return Err(DirectoryRefused::Missing(path));
+        }
+        if known.iter().any(|(known, _)| *known == path) {
+            return Err(DirectoryRefused::Known(path));
+        }
+        if !known.iter().any(|(known, is_added)| !is_added && path.starts_with(known)) {
+            return Err(DirectoryRefused::Outside(path));
+        }
+        let what = Remembered::Directories(vec![path]);
+        let remember = Remember { what, destination: Destination::Session };
+        let kept = self.0.permissions.remember(&remember);
+        kept.map_err(|error| DirectoryRefused::NotKept(error.to_string()))
+    }
+
+    /// Sets the mode in which calls of a server's tools are judged, where it gives less than the agent's own; whether
+    /// there is such a server now.
+    pub fn set_server_mode(&self, server: &str, mode: Option<Mode>) -> bool {
+        self.0.permissions.set_server_mode(tool_name(server, ""), mode);
+        self.0.servers.find(server).is_some()
+    }
+
+    /// Calls a tool of a server for the host, which asks no one.
+    pub async fn call_server_tool(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<CallOutput, ServerCallError> {
+        let find = |it: Connection| {
+            let info =
+                it.tool_infos().into_iter().find(|info| tool_name(it.name(), &info.tool) == tool);
+            info.map(|info| (it, info.tool))
+        };
+        let found = self.0.servers.active().into_iter().find_map(find);
+        let (connection, name) = found.ok_or_else(|| ServerCallError::Unknown(tool.to_owned()))?;
+        if public_source(connection.server()) == "sdk" {
+            return Err(ServerCallError::OfHost(connection.name().to_owned()));
+        }
+        Ok(connection.call(&name, arguments, &CallOptions::default()).await?)
+    }
+
+    /// Whether a run is under way or due, or an agent is at work.
+    pub fn is_busy(&self) -> bool {
+        self.0.is_running()
+            || !self.0.queue.pending(None).is_empty()
+            || !self.0.delegation.running().is_empty()
+    }
+
+    /// The hooks that are in force, in the order in which they run.
+    pub fn hooks(&self) -> Vec<ListedHook> {
+        self.0.delegation.builder.hooks.listed()
+    }
+
+    /// The model and the effort of the next request of the main agent.
+    pub fn applied(&self) -> (String, Option<Effort>) {
+        let (model, effort) = self.0.chosen();
+        let point = self.0.main_point();
+        let settings =
+            point.as_ref().map_or(&self.0.delegation.builder.settings, |point| &point.settings);
+        (
+            model.unwrap_or_else(|| settings.model.clone()),
+            effort.map_or(settings.effort, EffortChoice::level),
+        )
+    }
+
+    /// Changes how much the model is to work on an answer, from the next run on; `None` is the model's own measure.
+    pub fn set_effort(&self, effort: Option<Effort>) {
+        self.0.choose_effort(effort.map_or(EffortChoice::Usual, EffortChoice::Level));
+    }
+}
