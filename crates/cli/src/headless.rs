@@ -18,7 +18,7 @@ use crate::args::{InputFormat, OutputFormat, RunArgs};
 use crate::configuration::Configuration;
 use crate::input::{HostLines, Input};
 use crate::log::start_logging;
-use crate::output::{self, LiveView, ReaderWatch, TextView, end_soon, note};
+use crate::output::{self, LiveView, ReaderWatch, TextView, end_soon, lost_reader, note};
 use crate::retention::Sweep;
 use crate::setup::{self, Lasting, SessionIo};
 use crate::signals::Signals;
@@ -242,6 +242,10 @@ async fn drive(
                     output.end_soon();
                     end_soon();
                     handle.stop();
+                }
+                // A host that has died reads no more, and no event may come that would show it.
+                () = lost_reader(), if !is_pumping && forced.is_none() => {
+                    output.fail(&io::ErrorKind::BrokenPipe.into());
                 }
                 () = output.failed(), if forced.is_none() => {
                     forced = Some(Ended::Badly);

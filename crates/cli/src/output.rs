@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use self::stdout::Stdout;
 pub(crate) use live::LiveView;
-pub(crate) use reader_watch::ReaderWatch;
+pub(crate) use reader_watch::{ReaderWatch, lost_reader};
 pub(crate) use text::TextView;
 
 /// Standard output of a session, whose agents go on while its reader does not read.

@@ -2,12 +2,23 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use centurion_engine::View;
 use centurion_host::{Front, OutputQueue};
 use centurion_protocol::sdk::Event;
 
 use super::stdout::has_lost_reader;
+
+/// How often the reader is looked at where nothing is written.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Waits until the reader has gone.
+pub(crate) async fn lost_reader() {
+    while !has_lost_reader() {
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
 
 /// Looks at every event whether the reader is still there.
 pub(crate) struct ReaderWatch(pub(crate) Arc<OutputQueue>);

@@ -307,9 +307,9 @@ fn a_question_says_which_path_server_and_kind_of_reason_it_is_about() {
         call("toolu_2", "mcp__py__note", json!({"text": "x"})),
         Reply::text("done"),
     ]);
-    let flags = with("py", &python_server());
-    let flags = [&["--permission-prompt-tool".to_owned(), "stdio".to_owned()][..], &flags].concat();
-    let mut host = Host::start(&program, &flags.iter().map(String::as_str).collect::<Vec<_>>());
+    let config = json!({"mcpServers": {"py": python_server()}}).to_string();
+    let flags = ["--permission-prompt-tool", "stdio", "--mcp-config", &config];
+    let mut host = Host::start(&program, &flags);
     host.say("go");
     for (tool, kind, path, server) in [
         ("Read", "workingDir", json!("/etc/hostname"), json!(null)),
