@@ -16,6 +16,8 @@ mod agents;
 mod bounds;
 #[path = "program/cache.rs"]
 mod cache;
+#[path = "program/clients.rs"]
+mod clients;
 #[path = "program/compaction.rs"]
 mod compaction;
 #[path = "program/components.rs"]

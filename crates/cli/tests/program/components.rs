@@ -37,7 +37,17 @@ pub(crate) fn everything() -> PathBuf {
     component("npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js")
 }
 
-/// A script of these tests, for Python.
+/// Where the clients are that drive the program.
+pub(crate) fn clients() -> PathBuf {
+    component("clients/node_modules")
+}
+
+/// A file of one of these clients.
+pub(crate) fn client(path: &str) -> PathBuf {
+    component(&format!("clients/node_modules/{path}"))
+}
+
+/// A script of these tests, for Python or node.
 pub(crate) fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts").join(name)
 }

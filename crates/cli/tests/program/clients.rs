@@ -1,0 +1,231 @@
+//! Programs of others that drive this one or read what it writes, unchanged: the SDK for TypeScript, the adapters of
+//! editors, and readers of transcripts. Each test asserts on what the client yields.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use centurion_testkit::Scratch;
+use serde_json::{Value, json};
+
+use crate::components::{client, clients, everything_server, node, python, script};
+use crate::processes::processes;
+
+/// A model that does what a prompt names with `@@name`.
+fn scenario(scratch: &Scratch) -> String {
+    let notes = scratch.project().join("notes.txt");
+    let edit = |old: &str, new: &str| json!({"tool": "Edit", "input": {"file_path": notes, "old_string": old, "new_string": new}});
+    let agent = |kind: &str, behind: bool| {
+        json!({"tool": "Agent", "input": {
+            "description": "a job", "prompt": "@@child", "subagent_type": kind, "run_in_background": behind,
+        }})
+    };
+    let bash = |command: &str, about: &str| json!({"tool": "Bash", "input": {"command": command, "description": about}});
+    let made = scratch.project().join("made.txt");
+    let todo = json!({"content": "one", "status": "in_progress", "activeForm": "one"});
+    let scenario = json!({
+        "rules": [
+            {"match": {"system": "You are a parrot."}, "respond": "Squawk."},
+            {"match": {"system": "two parrots."}, "respond": "Squawk squawk."},
+            {"match": {"system": "Speak like a pirate."}, "respond": "Arr."},
+        ],
+        "scripts": {
+            "hello": ["Hello there."],
+            "aside": ["beside it"],
+            "shell": [[bash("echo from the shell", "Say it")], "shell gave: ${re:(?s)(.*)}"],
+            "touch": [[bash("touch ${arg}", "Touch a file")], "touch gave: ${re:(?s)(.*)}"],
+            "edit": [[edit("first", "second")], "edit gave: ${re:(?s)(.*)}"],
+            "change": [[{"tool": "Read", "input": {"file_path": notes}}], [edit("first", "second")], "changed"],
+            "change_more": [[edit("second", "third")], "changed"],
+            "write": [[{"tool": "Write", "input": {"file_path": made, "content": "as asked"}}], "wrote"],
+            "sum": [[{"tool": "mcp__desk__add", "input": {"a": 1, "b": 2}}], "${re:(sum is [0-9]+)}"],
+            "sleep": [[bash("echo about to sleep; sleep 98857", "Sleep")], "went on", "heard of it"],
+            "lead": [[agent("general-purpose", false)], "all done"],
+            "lead_helper": [[agent("helper", false)], "all done"],
+            "behind": [[agent("helper", true)], "meanwhile", "heard of it"],
+            "child": [[bash("echo from the child", "Say it")], "I helped."],
+            "data": [[{"tool": "StructuredOutput", "input": {"n": 7}}], "done"],
+            "todo": [[{"tool": "TodoWrite", "input": {"todos": [todo]}}], "planned"],
+        },
+    });
+    let path = scratch.root().join("scenario.json");
+    std::fs::write(&path, scenario.to_string()).unwrap();
+    format!("script:{}", path.display())
+}
+
+/// A program of others, in a home of its own in which it finds the sessions.
+fn command(program: &Path, scratch: &Scratch) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", scratch.home());
+    command.env("CLAUDE_CONFIG_DIR", scratch.home().join(".claude")).env("IS_SANDBOX", "1");
+    command.current_dir(scratch.project());
+    command
+}
+
+/// A place with a file in it.
+fn place() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.write("notes.txt", "first line\n");
+    scratch
+}
+
+fn assert_success(output: &Output) {
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Runs a host that is written with the SDK for TypeScript.
+fn drive(host: &str) {
+    let scratch = place();
+    let output = command(&node(), &scratch)
+        .arg(script(host))
+        .env("CLIENTS", clients())
+        .env("CENTURION", env!("CARGO_BIN_EXE_centurion"))
+        .env("MODEL", scenario(&scratch))
+        .env("EVERYTHING", everything_server().to_string())
+        .output()
+        .unwrap();
+    assert_success(&output);
+    assert!(processes("sleep 98857").is_empty());
+}
+
+#[test]
+fn every_method_of_the_sdk_for_typescript_works() {
+    drive("sdk_methods.mjs");
+}
+
+#[test]
+fn the_options_of_the_sdk_for_typescript_are_in_force() {
+    drive("sdk_options.mjs");
+}
+
+/// Has an editor work through an adapter.
+fn edit_through(adapter: &str) {
+    let scratch = place();
+    let output = command(&node(), &scratch)
+        .arg(script("acp_client.mjs"))
+        .arg(client(adapter).join("dist/index.js"))
+        .env("CLIENTS", clients())
+        .env("CLAUDE_CODE_EXECUTABLE", env!("CARGO_BIN_EXE_centurion"))
+        .env("ANTHROPIC_MODEL", scenario(&scratch))
+        .output()
+        .unwrap();
+    assert_success(&output);
+    assert!(processes("sleep 98857").is_empty());
+}
+
+#[test]
+fn editors_work_through_the_adapter_of_the_protocols_makers() {
+    edit_through("@agentclientprotocol/claude-agent-acp");
+}
+
+#[test]
+fn editors_work_through_the_older_adapter() {
+    edit_through("@zed-industries/claude-code-acp");
+}
+
+/// Runs the program once, for readers of what it wrote.
+fn recorded() -> Scratch {
+    let scratch = place();
+    let model = scenario(&scratch);
+    let output = command(Path::new(env!("CARGO_BIN_EXE_centurion")), &scratch)
+        .args(["-p", "@@lead", "--model", &model, "--output-format", "json"])
+        .output()
+        .unwrap();
+    assert_success(&output);
+    scratch
+}
+
+/// All numbers of this name in a report, added up.
+fn sum(report: &Value, name: &str) -> u64 {
+    match report {
+        Value::Array(items) => items.iter().map(|item| sum(item, name)).sum(),
+        Value::Object(fields) => {
+            let own = fields.get(name).and_then(Value::as_u64).unwrap_or_default();
+            own + fields.values().map(|value| sum(value, name)).sum::<u64>()
+        }
+        _ => 0,
+    }
+}
+
+#[test]
+fn reports_of_usage_count_the_tokens_of_sessions() {
+    let scratch = recorded();
+    for (program, list) in
+        [("ccusage18/dist/index.js", "sessions"), ("ccusage/src/cli.js", "session")]
+    {
+        let output = command(&node(), &scratch)
+            .arg(client(program))
+            .args(["session", "--json", "--offline"])
+            .output()
+            .unwrap();
+        assert_success(&output);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let sessions = report[list].as_array().unwrap();
+        assert!(sum(&json!(sessions), "outputTokens") > 0, "{report}");
+        assert!(report.to_string().contains("script:"), "{report}");
+    }
+}
+
+#[test]
+fn a_page_made_of_a_session_shows_what_was_said() {
+    let scratch = recorded();
+    let projects = scratch.home().join(".claude/projects");
+    let project = std::fs::read_dir(projects).unwrap().next().unwrap().unwrap().path();
+    let page = scratch.root().join("page.html");
+    let tool = python().with_file_name("claude-code-log");
+    let output = command(&tool, &scratch).arg(project).arg("-o").arg(&page).output().unwrap();
+    assert_success(&output);
+    let page = std::fs::read_to_string(page).unwrap();
+    for said in ["@@lead", "all done", "echo from the child"] {
+        assert!(page.contains(said), "{said} is missing");
+    }
+}
+
+#[test]
+fn a_monitor_reads_the_entries_of_a_session() {
+    let scratch = recorded();
+    let read = "import json, sys\n\
+        from claude_monitor.data.reader import load_usage_entries\n\
+        entries, _ = load_usage_entries(data_path=sys.argv[1])\n\
+        print(json.dumps([[it.input_tokens, it.output_tokens, it.model] for it in entries]))";
+    let projects = scratch.home().join(".claude/projects");
+    let output = command(&python(), &scratch).args(["-c", read]).arg(projects).output().unwrap();
+    assert_success(&output);
+    let entries: Vec<(u64, u64, String)> = serde_json::from_slice(&output.stdout).unwrap();
+    // Two requests of the lead, two of its agent.
+    assert_eq!(entries.len(), 4, "{entries:?}");
+    assert!(entries.iter().all(|(input, output, _)| *input > 0 && *output > 0), "{entries:?}");
+}
+
+/// The clients that are run, with their versions: the table of the documentation in another form.
+const LIST: &str = include_str!("../clients.json");
+
+#[test]
+fn the_table_of_clients_lists_what_is_run_here() {
+    let list: Vec<Value> = serde_json::from_str(LIST).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let table = std::fs::read_to_string(root.join("docs/compatibility.md")).unwrap();
+    let components = std::fs::read_to_string(root.join("xtask/src/components.rs")).unwrap();
+    let tests = [
+        include_str!("clients.rs"),
+        include_str!("python_host.rs"),
+        include_str!("conformance.rs"),
+    ];
+    for entry in &list {
+        let text = |name: &str| entry[name].as_str().unwrap();
+        let row = format!(
+            "| {} | {} | {} | {} |",
+            text("client"),
+            text("version"),
+            text("run"),
+            text("result")
+        );
+        assert!(table.contains(&row), "missing in docs/compatibility.md: {row}");
+        let package = format!("{}{}{}", text("package"), text("separator"), text("version"));
+        assert!(components.contains(&format!("\"{package}\"")), "{package} is not installed");
+        let proof = text("test").rsplit("::").next().unwrap();
+        assert!(tests.iter().any(|it| it.contains(&format!("fn {proof}("))), "there is no {proof}");
+    }
+    let rows = table.lines().filter(|line| line.starts_with("| `")).count();
+    assert_eq!(rows, list.len(), "the table has rows that are not in the list");
+}

@@ -1,0 +1,158 @@
+// A host that uses the options of a query, by the SDK for TypeScript: permissions, hooks, agents, prompts, sessions.
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { Conversation, assert, of, options, result, run, sdk } from "./sdk_kit.mjs";
+
+const all = async (stream) => {
+  const messages = [];
+  for await (const message of stream) messages.push(message);
+  return messages;
+};
+
+const once = (prompt, more) => all(sdk.query({ prompt, options: options(more) }));
+
+async function permissions() {
+  const asked = [];
+  const canUseTool = async (name, input, about) => {
+    asked.push([name, about]);
+    if (name === "Write") {
+      return { behavior: "allow", updatedInput: { ...input, content: "changed by the host" } };
+    }
+    return { behavior: "deny", message: "not today" };
+  };
+  const talk = new Conversation({ canUseTool });
+  await talk.say("@@write");
+  assert.equal(readFileSync("made.txt", "utf8"), "changed by the host");
+  const [[, write]] = asked;
+  assert.equal(write.blockedPath, `${process.cwd()}/made.txt`);
+  assert(write.toolUseID && write.suggestions.length > 0 && write.decisionReason, JSON.stringify(write));
+
+  const denied = await talk.say("@@touch:denied.txt");
+  assert.match(result(denied).result, /not today/);
+  assert(!existsSync("denied.txt"));
+  assert.equal(result(denied).permission_denials[0].tool_name, "Bash");
+  assert.equal(asked[1][1].description, "Touch a file");
+  await talk.end();
+}
+
+async function hooks() {
+  const fired = [];
+  const note = async (input) => {
+    fired.push(input.hook_event_name);
+    return {};
+  };
+  const refuse = async (input) => ({
+    hookSpecificOutput: {
+      hookEventName: "PreToolUse",
+      permissionDecision: input.tool_input.command.includes("hooked") ? "deny" : "allow",
+      permissionDecisionReason: "a hook says no",
+    },
+  });
+  const plain = Object.fromEntries(sdk.HOOK_EVENTS.map((event) => [event, [{ hooks: [note] }]]));
+  plain.PreToolUse = [{ matcher: "Bash", hooks: [note, refuse] }];
+  const talk = new Conversation({ hooks: plain, includeHookEvents: true });
+  const messages = await talk.say("@@touch:hooked.txt");
+  assert.match(result(messages).result, /a hook says no/);
+  assert(!existsSync("hooked.txt"));
+  assert.match(result(await talk.say("@@shell")).result, /from the shell/);
+  await talk.say("@@lead");
+  await talk.end();
+  for (const event of [
+    "SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolBatch", "SubagentStart",
+    "SubagentStop", "Stop",
+  ]) {
+    assert(fired.includes(event), `${event} is not among ${fired}`);
+  }
+  assert(of(messages, "hook_started").length > 0 && of(messages, "hook_response").length > 0);
+}
+
+async function agents() {
+  const helper = { description: "Helps.", prompt: "You help.", tools: ["Bash"] };
+  const talk = new Conversation({ agents: { helper }, forwardSubagentText: true });
+  const waited = await talk.say("@@lead_helper");
+  assert.equal(result(waited).result, "all done");
+  const [started] = of(waited, "task_started");
+  assert.deepEqual([started.subagent_type, started.is_backgrounded], ["helper", false]);
+  const [told] = of(waited, "task_notification");
+  assert.deepEqual([told.status, told.summary], ["completed", "I helped."]);
+  const children = of(waited, "assistant").filter((it) => it.parent_tool_use_id === started.tool_use_id);
+  assert(children.some((it) => it.message.content[0].type === "tool_use"));
+
+  const behind = await talk.say("@@behind");
+  assert.equal(result(behind).result, "meanwhile");
+  const [later] = of(behind, "task_started");
+  assert.equal(later.is_backgrounded, true);
+  assert.equal(result(await talk.until((it) => it.type === "result")).result, "heard of it");
+  await talk.end();
+}
+
+async function prompts() {
+  assert.equal(result(await once("hi", { systemPrompt: "You are a parrot." })).result, "Squawk.");
+  const preset = { type: "preset", preset: "claude_code", append: "Speak like a pirate." };
+  assert.equal(result(await once("hi", { systemPrompt: preset })).result, "Arr.");
+  assert.equal(result(await once("hi", { systemPrompt: ["You are", "two parrots."] })).result, "Squawk squawk.");
+
+  const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
+  const structured = await once("@@data", { outputFormat: { type: "json_schema", schema } });
+  assert.deepEqual(result(structured).structured_output, { n: 7 });
+
+  const partial = of(await once("@@hello", { includePartialMessages: true }), "stream_event");
+  assert(partial.some((it) => it.event.type === "content_block_delta"), JSON.stringify(partial));
+
+  const limited = await once("@@lead", { maxTurns: 1 }).catch((error) => [String(error)]);
+  assert.match(JSON.stringify(limited.at(-1)), /max_turns|maximum number of turns|turn/i);
+
+  const tools = of(await once("@@hello", { tools: ["Read", "Bash"], disallowedTools: ["Bash"] }), "init")[0].tools;
+  assert.deepEqual(tools, ["Read"]);
+  const added = await once("@@hello", {
+    additionalDirectories: ["/tmp"], permissionMode: "plan", effort: "low", fallbackModel: "haiku", maxBudgetUsd: 1,
+    strictMcpConfig: true, settingSources: [], betas: ["context-1m-2025-08-07"], thinking: { type: "adaptive" },
+    settings: { permissions: { deny: ["WebFetch"] } }, title: "A title", extraArgs: { "include-hook-events": null },
+    agentProgressSummaries: true, promptSuggestions: true, planModeInstructions: "Plan well.", persistSession: false,
+    skills: "all", debugFile: `${process.cwd()}/debug.log`, allowDangerouslySkipPermissions: true, taskBudget: { total: 9000 },
+    perTaskStopAffordance: true, toolAliases: { Shell: "Bash" }, verbatimPrompts: true,
+  });
+  const [init] = of(added, "init");
+  assert.equal(init.permissionMode, "plan");
+  assert(!init.tools.includes("WebFetch") && existsSync("debug.log"));
+}
+
+async function sessions() {
+  const first = await once("@@hello");
+  const id = result(first).session_id;
+  const resumed = await once("@@hello", { resume: id });
+  assert.equal(result(resumed).session_id, id);
+  const continued = await once("@@hello", { continue: true });
+  assert.equal(result(continued).session_id, id);
+  const forked = await once("@@hello", { resume: id, forkSession: true });
+  assert.notEqual(result(forked).session_id, id);
+  const named = "6b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11";
+  assert.equal(result(await once("@@hello", { sessionId: named })).session_id, named);
+
+  const dir = process.cwd();
+  const ids = (await sdk.listSessions({ dir })).map((it) => it.sessionId);
+  for (const each of [id, named, result(forked).session_id]) assert(ids.includes(each), `${each}: ${ids}`);
+  const said = await sdk.getSessionMessages(id, { dir });
+  assert.deepEqual(said.map((it) => it.type), ["user", "assistant", "user", "assistant", "user", "assistant"]);
+  await sdk.renameSession(id, "A new name", { dir });
+  await sdk.tagSession(id, "kept", { dir });
+  const info = await sdk.getSessionInfo(id, { dir });
+  assert.deepEqual([info.customTitle ?? info.summary, info.tag], ["A new name", "kept"]);
+  const copy = await sdk.forkSession(id, { dir });
+  assert.equal(result(await once("@@hello", { resume: copy.sessionId })).session_id, copy.sessionId);
+  await sdk.deleteSession(copy.sessionId, { dir });
+  assert(!(await sdk.listSessions({ dir })).some((it) => it.sessionId === copy.sessionId));
+}
+
+async function ends() {
+  const abortController = new AbortController();
+  const stream = sdk.query({ prompt: "@@sleep", options: options({ abortController, allowedTools: ["Bash"] }) });
+  await assert.rejects(async () => {
+    for await (const message of stream) {
+      if (message.type === "assistant") abortController.abort();
+    }
+  });
+  writeFileSync("ended.txt", "");
+}
+
+await run(permissions, hooks, agents, prompts, sessions, ends);
