@@ -78,6 +78,8 @@ mod processes;
 mod program;
 #[path = "program/prompt_tool.rs"]
 mod prompt_tool;
+#[path = "program/protocol_fuzz.rs"]
+mod protocol_fuzz;
 #[path = "program/python_host.rs"]
 mod python_host;
 #[path = "program/readers.rs"]
