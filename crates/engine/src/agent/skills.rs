@@ -36,7 +36,7 @@ impl AgentSkills {
         denied: Vec<Rule>,
     ) -> Self {
         let told = told.iter().map(|skill| hash_of(&skill.name, &skill.text)).collect();
-        let state = SkillState { told, denied, ..SkillState::default() };
+        let state = SkillState { denied, told, ..SkillState::default() };
         Self { state: Mutex::new(state), view: Mutex::default(), program_tools }
     }
 }
