@@ -131,6 +131,8 @@ fn main() {
         agent_id: None,
         agent_type: None,
         parent_agent_id: None,
+        teammate_name: None,
+        team_name: None,
         depth: 0,
     };
     let cancel = CancellationToken::new();

@@ -113,6 +113,8 @@ impl Stage {
             agent_id: None,
             agent_type: None,
             parent_agent_id: None,
+            teammate_name: None,
+            team_name: None,
             depth: 0,
         }
     }
