@@ -222,7 +222,6 @@ async fn drive(
         match input {
             Some((input, lines)) => {
                 input.pump(lines).await;
-                input.control.disconnect();
             }
             None => std::future::pending().await,
         }

@@ -133,6 +133,9 @@ impl Input {
             self.has_garbage.store(true, Ordering::Relaxed);
             note(&format!("error: line {number} of the input was not understood: {problem}"));
         }
+        // What was asked is answered before the session may end. No answer waits for a host that says nothing more.
+        self.control.disconnect();
+        while answering.next().await.is_some() {}
         self.control.handle.close();
     }
 
