@@ -53,8 +53,8 @@ pub(crate) async fn run(_: DemoArgs) -> anyhow::Result<ExitCode> {
         .context("cannot prepare the scratch repository")?;
     note(&format!("A scratch repository with a failing test: {}", project.display()));
     note(&format!("The prompt: {PROMPT}\n"));
-    let state = Env::from([("CENTURION_CONFIG_DIR", &*scratch.join("state").to_string_lossy())]);
-    let dirs = Dirs::new(&state, None)?;
+    let env = Env::from([("CENTURION_CONFIG_DIR", &*scratch.join("state").to_string_lossy())]);
+    let dirs = Dirs::new(&env, None)?;
     let witness = Witness::default();
     let stage =
         Stage { surroundings: &surroundings, scratch: &scratch, project: &project, dirs: &dirs };

@@ -464,6 +464,7 @@ impl Target {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
     use std::path::Path;
 
     use super::*;
@@ -703,7 +704,7 @@ mod tests {
         let tag = "{\"type\":\"tag\",\"tag\":\"t\"}\n";
         let append = |line: &str| {
             let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
-            std::io::Write::write_all(&mut file, line.as_bytes()).unwrap();
+            file.write_all(line.as_bytes()).unwrap();
         };
         append(tag);
         assert_eq!(first.wake().unwrap(), tag.as_bytes());

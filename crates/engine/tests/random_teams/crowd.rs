@@ -168,7 +168,7 @@ fn prepare(stage: &Stage, dice: &Dice, tasks: usize) {
         list.create(&lead, task, now).unwrap();
         if number > 1 && dice.chance(50) {
             let before = |_| TaskNumber((number - 1 - dice.below(20.min(number - 1))) as u64);
-            let add_blocked_by = (0..1 + dice.below(2)).map(before).collect();
+            let add_blocked_by = (0..=dice.below(2)).map(before).collect();
             let wish = Wish { add_blocked_by, ..Wish::new(TaskNumber(number as u64)) };
             list.update(&lead, &wish, now).unwrap();
         }

@@ -233,7 +233,7 @@ impl Turn {
             18 => Action::Tell(Whom::Stranger),
             _ => Action::Claim,
         };
-        let actions = (0..1 + dice.below(3)).map(|_| action()).collect();
+        let actions = (0..=dice.below(3)).map(|_| action()).collect();
         Self { latency: dice.time(), actions }
     }
 
@@ -258,7 +258,7 @@ impl Turn {
             18 => Action::CreateTask,
             _ => Action::Forge(forgery()),
         };
-        let actions = (0..1 + dice.below(3)).map(|_| action()).collect();
+        let actions = (0..=dice.below(3)).map(|_| action()).collect();
         Self { latency: dice.time(), actions }
     }
 }

@@ -141,13 +141,12 @@ fn sixteen_writers_lose_and_double_nothing_though_writers_readers_and_lead_die()
     let seed = crate::number("CENTURION_TEAM_SEED").unwrap_or(5);
     let dice = Dice::new(seed);
     let stage = Stage::new(Plan::without_events(seed));
-    let state = Mutex::default();
-    let storm = Arc::new(Storm { dice: Dice::new(seed + 1), most, state });
+    let storm = Arc::new(Storm { dice: Dice::new(seed + 1), most, state: Mutex::default() });
     for number in 0..5 {
         let is_last = number == 4;
-        let mut state = storm.state.lock();
-        (state.is_calm, state.wakes_all) = (is_last, is_last);
-        drop(state);
+        let mut calm = storm.state.lock();
+        (calm.is_calm, calm.wakes_all) = (is_last, is_last);
+        drop(calm);
         let world: Arc<dyn World> = Arc::new(Later::new(seed, number));
         let options = stage.options(number, Arc::clone(&storm) as Arc<dyn Provider>, &world);
         let ended = run(options, &*world, Some("Go on."), async |handle| {

@@ -78,7 +78,7 @@ impl Person {
 
 impl Answerer for Person {
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
-        self.asked.lock().push(ask.reason);
+        self.asked.lock().push(ask.reason.text);
         let no = || Reply::Denied { reason: "a person says no".to_owned(), interrupt: false };
         let yes = Reply::Allowed { input: None, remember: Vec::new() };
         Box::pin(std::future::ready(Ok(if self.says_yes { yes } else { no() })))
