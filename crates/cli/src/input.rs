@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use centurion_engine::Priority;
 use centurion_host::{Control, OutputQueue};
@@ -51,33 +52,52 @@ pub(crate) struct Input {
     pub(crate) has_garbage: AtomicBool,
 }
 
-/// Where a host's lines come from. The first one is read before its session begins.
+/// The wait for a host's first line before its session begins without one. Hosts write `initialize` as soon as they have
+/// started the program; the session of a silent host must still hear other sessions and continue its agents.
+const FIRST_LINE: Duration = Duration::from_secs(3);
+
+/// The lines of a host. The first one is read before its session begins, unless the host is silent.
 pub(crate) struct HostLines {
     lines: Lines<tokio::io::Stdin>,
     first: Option<std::io::Result<Line>>,
+    /// Whether the session began before the first line came.
+    is_late: bool,
 }
 
 impl HostLines {
-    /// Waits for the first line.
+    /// Waits for the first line, within a bound.
     pub(crate) async fn open() -> Self {
         let mut lines = Lines::new(tokio::io::stdin());
-        let first = Some(lines.next().await);
-        Self { lines, first }
+        let first = tokio::time::timeout(FIRST_LINE, lines.next()).await.ok();
+        Self { lines, is_late: first.is_none(), first }
     }
 
-    /// What the first line asks for, if it begins a session.
+    /// The wishes of the first line, if it begins a session.
     pub(crate) fn opening(&self) -> Option<Opening> {
-        match self.first.as_ref()?.as_ref().ok()? {
-            Line::Whole(line) if JsonShape::of(line).values <= MOST_VALUES => Opening::read(line),
-            _ => None,
-        }
+        opening_of(self.first.as_ref()?.as_ref().ok()?)
     }
 
     async fn next(&mut self) -> std::io::Result<Line> {
-        match self.first.take() {
-            Some(first) => first,
-            None => self.lines.next().await,
+        if let Some(first) = self.first.take() {
+            return first;
         }
+        let line = self.lines.next().await?;
+        if std::mem::take(&mut self.is_late) && opening_of(&line).is_some_and(|it| it.has_wishes())
+        {
+            note(
+                "warning: `initialize` came after the session had begun: its system prompt, schema, plugins and \
+                 suggestions are not in force",
+            );
+        }
+        Ok(line)
+    }
+}
+
+/// The wishes of a line, if it begins a session.
+fn opening_of(line: &Line) -> Option<Opening> {
+    match line {
+        Line::Whole(line) if JsonShape::of(line).values <= MOST_VALUES => Opening::read(line),
+        _ => None,
     }
 }
 

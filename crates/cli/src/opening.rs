@@ -1,7 +1,7 @@
-//! What a host says before its session begins: the `initialize` request, as far as flags could say it.
+//! The part of a host's `initialize` request that flags could express.
 //!
-//! The first line of a host is read before anything is loaded. What it asks for holds from the start, as if flags had
-//! asked for it; the rest of the request is answered when the session is there.
+//! The first line of a host is read before anything is loaded. Its wishes hold from the start, as if flags had
+//! expressed them; the rest of the request is answered when the session is there.
 
 use std::path::PathBuf;
 
@@ -64,6 +64,15 @@ impl Opening {
         let line: Line = serde_json::from_slice(line).ok()?;
         let is_opening = line.kind == "control_request" && line.request.subtype == "initialize";
         is_opening.then_some(line.request)
+    }
+
+    /// Whether it wants something that only the start of a session can give.
+    pub(crate) fn has_wishes(&self) -> bool {
+        self.system_prompt.is_some()
+            || self.append_system_prompt.is_some()
+            || self.json_schema.is_some()
+            || self.prompt_suggestions == Some(true)
+            || !self.plugins.is_empty()
     }
 
     /// Adds the wishes to the flags. A flag that was given counts more.

@@ -204,7 +204,11 @@ impl<'p> Recipient<'p> {
         }
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
-        let stdin = child.stdin.take().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // As every host does. It may be dead by now.
+        let request = json!({"subtype": "initialize"});
+        let line = json!({"type": "control_request", "request_id": "1", "request": request});
+        let _ = writeln!(stdin, "{line}");
         self.running = Some((child, stdin));
     }
 
@@ -397,5 +401,14 @@ fn a_sender_that_is_killed_leaves_no_half_message() {
     all.dedup();
     assert_eq!(all.len(), count, "none twice");
     assert!(all.contains(&"number 2".to_owned()), "{all:?}");
+    host.finish();
+}
+
+#[test]
+fn a_session_whose_host_says_nothing_hears_others_all_the_same() {
+    let program = Program::with_handler(model);
+    accept(&program);
+    let host = Host::start(&program, &["--session-id", ID]);
+    eventually("it serves its socket", || socket(&program).exists().then_some(()));
     host.finish();
 }
