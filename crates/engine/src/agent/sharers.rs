@@ -38,7 +38,7 @@ impl Agent {
         if running.is_empty() {
             return Vec::new();
         }
-        let waiting = Waiting::for_agent(self.identity.id.as_ref(), &running);
+        let waiting = WaitingAgents::for_agent(self.identity.id.as_ref(), &running);
         let mut trees: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
         if !self.identity.is_main() && !waiting.is_main && shared.is_running() {
             let place = tree(&shared.permissions.place());
@@ -59,13 +59,13 @@ impl Agent {
     }
 }
 
-/// An agent that waits for the end of another one, and does nothing meanwhile.
-struct Waiting {
+/// The agents that wait for the end of another one, and do nothing meanwhile.
+struct WaitingAgents {
     agents: Vec<AgentId>,
     is_main: bool,
 }
 
-impl Waiting {
+impl WaitingAgents {
     fn for_agent(id: Option<&AgentId>, running: &[Arc<Task>]) -> Self {
         let mut found = Self { agents: Vec::new(), is_main: false };
         let mut next = id.cloned();

@@ -77,10 +77,10 @@ pub(crate) fn restore(shared: &Arc<Shared>) {
     let runs: Vec<PastRun> = told.iter().flat_map(|told| told.runs.clone()).collect();
     let spent = spending::by_agent(&runs);
     let entered = told.into_iter().filter_map(|told| told.enter(shared, delegation, &spent));
-    let entered: Vec<Entered> = entered.collect();
+    let entered: Vec<RecalledTask> = entered.collect();
     let main = main_transcript(shared);
     reopen_requests(shared, &entered, &mail::frames(&main));
-    let ends = entered.into_iter().flat_map(|Entered { task, ends, .. }| {
+    let ends = entered.into_iter().flat_map(|RecalledTask { task, ends, .. }| {
         ends.into_iter().map(move |end| (Arc::clone(&task), end))
     });
     let ends: Vec<(Arc<Task>, Ended)> = ends.collect();
@@ -105,9 +105,9 @@ fn main_transcript(shared: &Shared) -> Vec<u8> {
 }
 
 /// Opens what was open between the lead of a team and its members: plans without an answer, and requests to end.
-fn reopen_requests(shared: &Shared, entered: &[Entered], of_lead: &[Frame]) {
+fn reopen_requests(shared: &Shared, entered: &[RecalledTask], of_lead: &[Frame]) {
     let Some(team) = &shared.delegation.team else { return };
-    for Entered { task, frames, .. } in entered {
+    for RecalledTask { task, frames, .. } in entered {
         let name = task.spec.name.as_deref().filter(|_| task.spec.team.is_some());
         let (Some(name), Some(end)) = (name, task.end()) else { continue };
         if !end.leaves_team() {
@@ -143,7 +143,7 @@ fn open_requests(member: &str, frames: &[Frame], of_lead: &[Frame]) -> OpenReque
 }
 
 /// An agent of an earlier process that is in the table now.
-struct Entered {
+struct RecalledTask {
     task: Arc<Task>,
     /// Its ends that may have to be told.
     ends: Vec<Ended>,
@@ -339,7 +339,7 @@ impl ToldEnds {
         shared: &Shared,
         delegation: &Delegation,
         spent: &HashMap<AgentId, Amount>,
-    ) -> Option<Entered> {
+    ) -> Option<RecalledTask> {
         let was_interrupted = self.interrupted.is_some();
         self.ends.extend(self.interrupted.map(|it| it.end(shared, &self.spec)));
         let Ended { run, end } = self.ends.last_mut()?;
@@ -368,7 +368,7 @@ impl ToldEnds {
                 later == 0 || teammate::wakes(&ended.end) != Wakes::Never
             });
         }
-        Some(Entered { task, ends: self.ends, frames: self.frames })
+        Some(RecalledTask { task, ends: self.ends, frames: self.frames })
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Bounded {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputTail {
     pub text: String,
-    /// How many bytes the whole output has.
+    /// The bytes of the whole output.
     pub size: u64,
     /// Whether there is more before the text.
     pub is_cut: bool,
