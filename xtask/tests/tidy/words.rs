@@ -32,7 +32,8 @@ fn code_prompts_and_documents_say_who_acts() {
 }
 
 /// The crates whose comments begin with a verb or a noun phrase. Comments on booleans may begin with "Whether".
-const PLAIN_CRATES: [&str; 13] = [
+const PLAIN_CRATES: [&str; 14] = [
+    "crates/engine/src/",
     "crates/files/src/",
     "crates/hooks/src/",
     "crates/journal/src/",

@@ -1,4 +1,4 @@
-//! What a host may ask of a session beside its conversation: files, outputs, rules, tools of servers.
+//! Requests of a host beside the conversation: files, outputs, rules, tools of servers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::agent::shared::EffortChoice;
 use crate::policy::permissions::{Destination, Remember, Remembered};
 use crate::toolset::servers::public_source;
 
-/// Why a host does not get to a file.
+/// The reason that a host cannot read a file.
 #[derive(Debug, Error)]
 pub enum FileRefused {
     #[error("the session has ended")]
@@ -28,7 +28,7 @@ pub enum FileRefused {
     Unreadable(#[from] ToolError),
 }
 
-/// Why a directory does not become one that agents work in.
+/// The reason that a directory does not become a working directory.
 #[derive(Debug, Error)]
 pub enum DirectoryRefused {
     #[error("{} is no directory", .0.display())]
@@ -41,7 +41,7 @@ pub enum DirectoryRefused {
     NotKept(String),
 }
 
-/// Why a tool of a server was not called.
+/// The reason that a tool of a server was not called.
 #[derive(Debug, Error)]
 pub enum ServerCallError {
     #[error("there is no tool `{0}` of a server that is connected")]
