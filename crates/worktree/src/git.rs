@@ -206,6 +206,9 @@ impl Git {
                 ("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"),
                 ("GIT_OPTIONAL_LOCKS", "0"),
                 ("GIT_NO_LAZY_FETCH", "1"),
+                // A ref that another process deletes while git lists all of them, or that is broken, is passed by: git would
+                // die of it. What only such a ref has is kept as if no ref had it.
+                ("GIT_REF_PARANOIA", "0"),
                 // Rewrites of a path by a configuration do not count.
                 ("GIT_ALLOW_PROTOCOL", "file"),
                 ("GIT_EDITOR", "true"),
@@ -266,7 +269,8 @@ impl Git {
             environment.insert(format!("GIT_CONFIG_KEY_{number}"), key.clone());
             environment.insert(format!("GIT_CONFIG_VALUE_{number}"), value.clone());
         }
-        let command = shown(all.get(2 * SETTINGS.len()..).unwrap_or_default());
+        let args = all.get(2 * SETTINGS.len()..).unwrap_or_default();
+        let command = shown(args);
         let program = Program {
             program: self.program.clone(),
             args: all,
@@ -312,10 +316,16 @@ impl Git {
 }
 
 /// Checks that git broke off because the repository's directory for some worktree was not whole. Git writes and deletes such
-/// a directory file by file, and dies, before it changes anything, where `commondir` is empty or goes while it is read.
+/// a directory file by file, and dies, before it changes anything, where `commondir` is empty or goes while it is read, or
+/// the directory goes after it was listed.
 fn met_half_a_worktree(output: &ProgramOutput) -> bool {
     let said = String::from_utf8_lossy(&output.stderr);
-    let is_it = |line: &str| line.contains("failed to read ") && line.contains("/commondir: ");
+    let is_it = |line: &str| {
+        (line.contains("failed to read ") && line.contains("/commondir: "))
+            || (line.contains("Invalid path '")
+                && line.contains("/worktrees/")
+                && line.ends_with(": No such file or directory"))
+    };
     output.code != Some(0) && said.lines().any(is_it)
 }
 

@@ -41,11 +41,12 @@ pub(crate) async fn become_ordinary(
     let is_split = fs::read_dir(own)?
         .flatten()
         .any(|entry| entry.file_name().to_string_lossy().starts_with("sharedindex."));
+    let index = admin.join("index");
+    replace_copy(&own.join("index"), &index)?;
     if is_split {
-        let at = At::git_dir(own).work_tree(&record.path);
+        let at = At::git_dir(own).work_tree(&record.path).index(&index);
         git.run(at, ["update-index", "--no-split-index"]).await?;
     }
-    replace_copy(&own.join("index"), &admin.join("index"))?;
     let branch = format!("refs/heads/{}", record.branch);
     let args = match head {
         Head::Branch => vec!["symbolic-ref", "HEAD", &branch],

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::branch;
 use crate::contents::is_untouched;
-use crate::files::replace_copy;
-use crate::git::{At, Git, GitError, failed};
+use crate::files::{remove_if_there, replace_copy};
+use crate::git::{At, Git, GitError};
 use crate::home::Rest;
 use crate::kept::{Ignored, uncommitted};
 use crate::names;
@@ -51,15 +51,10 @@ pub(crate) async fn take(
     };
     let tree = tree.trim();
     // Its own index: what it staged may be nowhere else.
-    let staged = git.try_run(own(), ["write-tree"]).await?;
-    let staged_tree = String::from_utf8_lossy(&staged.stdout).trim().to_owned();
-    found.commits.has_conflicts = staged.code != Some(0);
-    // A git that was killed is no conflict: its lock is named, and the rest waits for its removal.
-    if found.commits.has_conflicts && git_dir.join("index.lock").exists() {
-        return Err(failed(&["write-tree"], &staged));
-    }
-    if staged.code == Some(0) && staged_tree != tree && state::is_out(kept, record) {
-        found.commits.staged = Some(commit(git, &git_dir, (&staged_tree, head), record).await?);
+    let staged = staged_tree(git, kept, &git_dir).await?;
+    found.commits.has_conflicts = staged.is_none();
+    if let Some(staged) = staged.filter(|it| it != tree && state::is_out(kept, record)) {
+        found.commits.staged = Some(commit(git, &git_dir, (&staged, head), record).await?);
     }
     if work.open().next().is_none() {
         return Ok(found);
@@ -92,6 +87,19 @@ pub(crate) async fn take(
         found.commits.files = Some(commit);
     }
     Ok(found)
+}
+
+/// The tree of what is staged; `None` where files have conflicts, which no tree can hold. It is made from a copy of the
+/// index: no lock is taken, and one that a killed git left is in no way.
+async fn staged_tree(git: &Git, kept: &Kept, git_dir: &Path) -> Result<Option<String>, GitError> {
+    let index = kept.path().join(format!("staged.{}", std::process::id()));
+    remove_if_there(&index)?;
+    replace_copy(&git_dir.join("index"), &index)?;
+    let said = git.try_run(At::git_dir(git_dir).index(&index), ["write-tree"]).await;
+    remove_if_there(&index)?;
+    let said = said?;
+    let tree = || String::from_utf8_lossy(&said.stdout).trim().to_owned();
+    Ok((said.code == Some(0)).then(tree))
 }
 
 /// Makes a tree of the files as they are.

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use centurion_worktree::{Direct, Program, RunProgram, Running, Settled};
+use centurion_worktree::{Direct, Program, ProgramOutput, RunProgram, Running, Settled};
 
 use crate::support::{Scene, wish, write};
 
@@ -108,6 +108,71 @@ impl RunProgram for Adding {
             Ok(output)
         })
     }
+}
+
+/// Another process whose worktrees go while git looks at them: every git meets that once.
+struct Removing {
+    has_met: AtomicBool,
+    said: String,
+}
+
+impl RunProgram for Removing {
+    fn run(&self, program: Program) -> Running<'_> {
+        Box::pin(async move {
+            if self.has_met.fetch_xor(true, Ordering::Relaxed) {
+                return Direct.run(program).await;
+            }
+            let stderr = self.said.clone().into_bytes();
+            Ok(ProgramOutput { code: Some(128), stdout: Vec::new(), stderr })
+        })
+    }
+}
+
+#[tokio::test]
+async fn refs_that_go_while_git_lists_them_are_in_no_ones_way() {
+    let scene = Scene::new();
+    // Git lists the files of refs, and then reads them. One that is gone meanwhile is to git what an empty one is.
+    fs::write(scene.path(".git/refs/heads/gone"), "").unwrap();
+    assert!(!scene.try_git_in(&scene.top, "rev-list --all").1, "git goes along with it by now");
+    for (name, is_done) in [("done", true), ("idle", false)] {
+        let made = scene.worktrees.create(&scene.top, &wish(name)).await.unwrap();
+        let path = made.record.path.clone();
+        if is_done {
+            write(&path, "new.txt", "new");
+            scene.git_in(&path, "add new.txt");
+            scene.git_in(&path, "commit -q -m new");
+            write(&path, "loose.txt", "loose");
+        }
+        match scene.worktrees.settle(made, Some(&scene.top)).await.unwrap() {
+            Settled::Removed(trash) => trash.delete(),
+            Settled::Kept(report) => {
+                assert!(is_done, "{report:?}");
+                assert_eq!((report.ahead, report.uncommitted), (1, 1), "{report:?}");
+            }
+        }
+        assert_eq!(path.exists(), is_done);
+    }
+    assert_eq!(scene.git("show refs/centurion/agents/done/uncommitted:loose.txt"), "loose");
+    assert_eq!(scene.worktrees.list(&scene.top).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn worktrees_that_go_while_git_looks_at_them_are_in_no_ones_way() {
+    let scene = Scene::new();
+    // Git lists the directories of all worktrees, and then reads them. One is gone meanwhile.
+    let gone = scene.path(".git/worktrees/gone");
+    let said = format!("fatal: Invalid path '{}': No such file or directory\n", gone.display());
+    let removing = Removing { has_met: AtomicBool::new(false), said };
+    let worktrees = scene.other(Arc::new(removing));
+    let made = worktrees.create(&scene.top, &wish("one")).await.unwrap();
+    let path = made.record.path.clone();
+    assert!(path.join("a.txt").exists());
+    let Settled::Removed(trash) = worktrees.settle(made, Some(&scene.top)).await.unwrap() else {
+        panic!("nothing was done in it");
+    };
+    trash.delete();
+    assert!(!path.exists());
+    assert_eq!(scene.git("branch --list worktree-one"), "");
 }
 
 #[tokio::test]

@@ -13,14 +13,7 @@ struct Telling(UnboundedSender<Program>);
 
 impl RunProgram for Telling {
     fn run(&self, program: Program) -> Running<'_> {
-        let told = Program {
-            program: program.program.clone(),
-            args: program.args.clone(),
-            environment: program.environment.clone(),
-            cwd: program.cwd.clone(),
-            input: program.input.clone(),
-        };
-        self.0.send(told).unwrap();
+        self.0.send(program.clone()).unwrap();
         Direct.run(program)
     }
 }

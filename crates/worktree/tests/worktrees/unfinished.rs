@@ -190,28 +190,35 @@ async fn what_cannot_be_mended_says_why_each_time() {
 }
 
 #[tokio::test]
-async fn locks_of_a_git_that_was_killed_are_named_and_nothing_is_taken_for_done() {
-    // One that kept an agent's own git from what it had staged.
-    let scene = Scene::new();
-    let worktree = scene.create("one").await;
-    write(&worktree.record.path, "work.txt", "work\n");
-    scene.git_in(&worktree.record.path, "add work.txt");
-    drop(worktree);
-    let lock = scene.path(".git/centurion/worktrees/one/git/index.lock");
-    fs::write(&lock, "").unwrap();
-    let mended = scene.worktrees.mend(&scene.top).await.unwrap();
-    let told = mended[0].1.as_ref().unwrap_err().to_string();
-    assert!(told.contains(lock.to_str().unwrap()), "{told}");
-    fs::remove_file(&lock).unwrap();
-    let mended = scene.worktrees.mend(&scene.top).await.unwrap();
-    assert!(matches!(&mended[0].1, Ok(Mended::Kept(report)) if report.operation.is_none()));
+async fn locks_of_a_git_that_was_killed_are_passed_by_or_named_and_nothing_is_taken_for_done() {
+    // One that kept an agent's own git from its index: what was staged comes home without it.
+    for split in [false, true] {
+        let scene = Scene::new();
+        let worktree = scene.create("one").await;
+        let path = worktree.record.path.clone();
+        if split {
+            scene.git_in(&path, "update-index --split-index");
+        }
+        write(&path, "work.txt", "work\n");
+        scene.git_in(&path, "add work.txt");
+        write(&path, "work.txt", "more work\n");
+        drop(worktree);
+        fs::write(scene.path(".git/centurion/worktrees/one/git/index.lock"), "").unwrap();
+        let mended = scene.worktrees.mend(&scene.top).await.unwrap();
+        let Ok(Mended::Kept(report)) = &mended[0].1 else { panic!("{split} {mended:?}") };
+        assert_eq!(report.operation, None, "{split}");
+        assert_eq!(scene.git("show refs/centurion/agents/one/staged:work.txt"), "work");
+        assert_eq!(scene.git("show refs/centurion/agents/one/uncommitted:work.txt"), "more work");
+        assert_eq!(scene.git_in(&path, "status --short"), "AM work.txt", "{split}");
+    }
     // One that keeps a branch from being removed: the worktree is known until it is.
+    let scene = Scene::new();
     let worktree = scene.create("two").await;
     let lock = scene.path(".git/refs/heads/worktree-two.lock");
     fs::write(&lock, "").unwrap();
     assert!(matches!(scene.settle(worktree).await, Settled::Removed(_)));
     let listed = scene.worktrees.list(&scene.top).await.unwrap();
-    assert_eq!(listed[1].standing, Standing::Unfinished);
+    assert_eq!(listed[0].standing, Standing::Unfinished);
     let mended = scene.worktrees.mend(&scene.top).await.unwrap();
     let told = mended[0].1.as_ref().unwrap_err().to_string();
     assert!(told.contains(lock.to_str().unwrap()), "{told}");
