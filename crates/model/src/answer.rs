@@ -6,7 +6,9 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use centurion_protocol::{Block, StopReason, ToolUse, ToolUseId, Usage, escape_line_separators};
+use centurion_protocol::{
+    Block, ReportedUsage, StopReason, ToolUse, ToolUseId, escape_line_separators,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -25,7 +27,7 @@ pub struct Answer {
     pub request_id: Option<String>,
     pub blocks: Vec<Block>,
     pub stop_reason: StopReason,
-    pub usage: Usage,
+    pub usage: ReportedUsage,
     /// Calls whose input was no JSON object, and the problem. Their blocks have `{}` for input, so that history stays
     /// valid; they cannot be run.
     pub malformed_calls: Vec<(ToolUseId, String)>,
@@ -56,9 +58,23 @@ pub struct AnswerBuilder {
     id: String,
     model: String,
     request_id: Option<String>,
-    usage: Usage,
+    usage: ReportedUsage,
     stop_reason: Option<StopReason>,
+    /// Blocks that have ended; the parts come behind them.
+    ended: Vec<Block>,
     parts: BTreeMap<usize, Part>,
+}
+
+/// The part of an answer that will not be completed.
+#[derive(Clone, Debug)]
+pub struct CutOff {
+    pub id: String,
+    pub model: String,
+    pub request_id: Option<String>,
+    /// The blocks that had ended.
+    pub ended: Vec<Block>,
+    /// The text of the others.
+    pub rest: String,
 }
 
 #[derive(Clone, Debug)]
@@ -77,7 +93,7 @@ impl AnswerBuilder {
                 self.id.clone_from(id);
                 self.model.clone_from(model);
                 self.request_id.clone_from(request_id);
-                self.usage = *usage;
+                self.usage.clone_from(usage);
             }
             StreamEvent::BlockStart { index, block } => {
                 self.parts.insert(*index, Part::new(block.clone()));
@@ -94,21 +110,44 @@ impl AnswerBuilder {
             }
             StreamEvent::Finish { stop_reason, usage } => {
                 self.stop_reason = Some(stop_reason.clone());
-                self.usage = *usage;
+                self.usage.clone_from(usage);
             }
             StreamEvent::Ping => {}
         }
     }
 
-    /// The text so far.
-    pub fn text_so_far(&self) -> String {
-        let texts = self.parts.values().filter(|part| matches!(part.start, BlockStart::Text));
-        texts.map(|part| part.text.as_str()).collect()
+    /// Takes note of the blocks that have ended since the last time, in their order: they will stand in the answer as
+    /// they are. A call whose input is empty or wrong may be dropped at the end, and so waits for it, with all blocks
+    /// behind it.
+    pub fn take_ended(&mut self) -> &[Block] {
+        let from = self.ended.len();
+        while let Some(first) = self.parts.first_entry().filter(|it| it.get().has_ended()) {
+            let block = first.remove().into_block(&self.ended, &mut Vec::new());
+            self.ended.extend(block.ok().flatten());
+        }
+        self.ended.get(from..).unwrap_or_default()
+    }
+
+    /// The id of the answer, its model, and the id of its request.
+    pub fn head(&self) -> (&str, &str, Option<&str>) {
+        (&self.id, &self.model, self.request_id.as_deref())
+    }
+
+    /// Gives up the answer.
+    pub fn cut_off(self) -> CutOff {
+        let texts = self.parts.into_values().filter(|it| matches!(it.start, BlockStart::Text));
+        CutOff {
+            id: self.id,
+            model: self.model,
+            request_id: self.request_id,
+            ended: self.ended,
+            rest: texts.map(|part| part.text).collect(),
+        }
     }
 
     /// The usage of the request, as far as it is known.
-    pub fn usage(&self) -> Usage {
-        self.usage
+    pub fn usage(&self) -> &ReportedUsage {
+        &self.usage
     }
 
     /// The answer, if it is complete.
@@ -123,7 +162,7 @@ impl AnswerBuilder {
             id: self.id,
             model: self.model,
             request_id: self.request_id,
-            blocks: Vec::new(),
+            blocks: self.ended,
             stop_reason,
             usage: self.usage,
             malformed_calls: Vec::new(),
@@ -132,7 +171,8 @@ impl AnswerBuilder {
             if was_cut && Some(index) == last && part.is_unfinished_call() {
                 continue;
             }
-            part.finish_into(&mut answer)?;
+            let block = part.into_block(&answer.blocks, &mut answer.malformed_calls)?;
+            answer.blocks.extend(block);
         }
         Ok(answer)
     }
@@ -162,21 +202,38 @@ impl Part {
             && (!self.is_stopped || self.text.trim().is_empty() || parse_input(&self.text).is_err())
     }
 
-    fn finish_into(self, answer: &mut Answer) -> Result<(), ModelError> {
+    /// Whether the block stands in the answer as it is, however that goes on.
+    fn has_ended(&self) -> bool {
+        self.is_stopped
+            && match &self.start {
+                BlockStart::ToolUse { .. } => !self.is_unfinished_call(),
+                BlockStart::Other(raw) => {
+                    limits::check_block(&with_input(raw.clone(), &self.text)).is_ok()
+                }
+                _ => true,
+            }
+    }
+
+    /// The block, if it holds anything. `before` are those in front of it.
+    fn into_block(
+        self,
+        before: &[Block],
+        malformed_calls: &mut Vec<(ToolUseId, String)>,
+    ) -> Result<Option<Block>, ModelError> {
         let block = match self.start {
-            BlockStart::Text if self.text.is_empty() => return Ok(()),
+            BlockStart::Text if self.text.is_empty() => return Ok(None),
             BlockStart::Text => Block::Text(self.text),
             BlockStart::Thinking if self.text.is_empty() && self.signature.is_empty() => {
-                return Ok(());
+                return Ok(None);
             }
             BlockStart::Thinking => {
                 Block::Thinking { thinking: self.text, signature: self.signature }
             }
             BlockStart::RedactedThinking { data } => Block::RedactedThinking { data },
             BlockStart::ToolUse { id, name } => {
-                let id = unused(id, answer);
+                let id = unused(id, before);
                 let input = parse_input(&self.text).unwrap_or_else(|problem| {
-                    answer.malformed_calls.push((id.clone(), problem));
+                    malformed_calls.push((id.clone(), problem));
                     empty_object()
                 });
                 Block::ToolUse(ToolUse { id, name, input })
@@ -187,16 +244,17 @@ impl Part {
                 Block::Other(as_recorded(raw))
             }
         };
-        answer.blocks.push(block);
-        Ok(())
+        Ok(Some(block))
     }
 }
 
 /// The id of a call, or a new one where it has none or that of an earlier call of the answer: some servers number
 /// badly, and a result must belong to one call.
-fn unused(id: ToolUseId, answer: &Answer) -> ToolUseId {
-    let is_used =
-        |id: &ToolUseId| id.as_str().is_empty() || answer.calls().any(|call| call.id == *id);
+fn unused(id: ToolUseId, before: &[Block]) -> ToolUseId {
+    let is_used = |id: &ToolUseId| {
+        let has_it = |block: &Block| matches!(block, Block::ToolUse(call) if call.id == *id);
+        id.as_str().is_empty() || before.iter().any(has_it)
+    };
     if !is_used(&id) {
         return id;
     }

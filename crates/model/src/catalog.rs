@@ -2,7 +2,7 @@
 //!
 //! An unknown name is no error: it gets conservative values, and its prices are marked as an estimate.
 
-use centurion_protocol::{Effort, Env, Thinking, Usage};
+use centurion_protocol::{Effort, Env, ReportedUsage, Thinking, Usage};
 
 /// The suffix that asks for a window of a million tokens.
 const LARGE_SUFFIX: &str = "[1m]";
@@ -104,15 +104,24 @@ pub enum ThinkingMode {
 pub struct Prices {
     pub input: f64,
     pub output: f64,
+    /// For five minutes.
     pub cache_write: f64,
+    pub hour_write: f64,
     pub cache_read: f64,
 }
 
 impl Prices {
-    pub const FREE: Self = Self { input: 0.0, output: 0.0, cache_write: 0.0, cache_read: 0.0 };
+    pub const FREE: Self =
+        Self { input: 0.0, output: 0.0, cache_write: 0.0, hour_write: 0.0, cache_read: 0.0 };
 
     const fn family(input: f64, output: f64) -> Self {
-        Self { input, output, cache_write: input * 1.25, cache_read: input * 0.1 }
+        Self {
+            input,
+            output,
+            cache_write: input * 1.25,
+            hour_write: input * 2.0,
+            cache_read: input * 0.1,
+        }
     }
 }
 
@@ -123,6 +132,10 @@ const SONNET: Prices = Prices::family(3.0, 15.0);
 const HAIKU: Prices = Prices::family(1.0, 5.0);
 /// The assumed prices of a model with unknown prices, so that a budget stops early rather than late.
 const DEAREST: Prices = FABLE;
+/// Dollars for one use of each tool that a provider runs by itself, by the name of its count. A sandbox for code is
+/// charged for five minutes at least.
+const SERVER_TOOLS: [(&str, f64); 2] =
+    [("web_search_requests", 0.01), ("code_execution_requests", 0.05 / 12.0)];
 
 /// The facts about one model.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,6 +151,8 @@ pub struct ModelInfo {
     pub prices: Prices,
     /// Whether the prices are a guess.
     pub is_estimate: bool,
+    /// Whether its provider can search the web by itself.
+    pub has_server_tools: bool,
 }
 
 const ALL_EFFORTS: &[Effort] = &Effort::ALL;
@@ -172,6 +187,7 @@ impl ModelInfo {
             },
             prices,
             is_estimate,
+            has_server_tools: true,
             name: name.to_owned(),
         }
     }
@@ -192,6 +208,7 @@ impl ModelInfo {
             efforts: if reasons { UP_TO_HIGH } else { &[] },
             prices: if is_local { Prices::FREE } else { DEAREST },
             is_estimate: !is_local,
+            has_server_tools: false,
             name: name.to_owned(),
         }
     }
@@ -204,6 +221,37 @@ impl ModelInfo {
             + usage.cache_creation_input_tokens as f64 * prices.cache_write
             + usage.cache_read_input_tokens as f64 * prices.cache_read;
         millionths / 1e6
+    }
+
+    /// The name that all places of one model share: without the address of a cloud, a date, a revision and the mark
+    /// of a large window.
+    pub fn canonical_name(&self) -> &str {
+        let (plain, _) = split_suffix(&self.name);
+        let Some(begin) = plain.find("claude-") else { return plain };
+        let plain = &plain[begin..];
+        let plain = plain.split(['@', ':']).next().unwrap_or(plain);
+        let plain = plain.strip_suffix("-v1").unwrap_or(plain);
+        match plain.rsplit_once('-') {
+            Some((name, date))
+                if date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
+                name
+            }
+            _ => plain,
+        }
+    }
+
+    /// The cost of everything that a provider reports, in dollars: tokens, and what its own tools charge for.
+    pub fn cost_of(&self, usage: &ReportedUsage) -> f64 {
+        let prices = &self.prices;
+        let hour_writes =
+            usage.hour_writes() as f64 * (prices.hour_write - prices.cache_write) / 1e6;
+        let uses = |name| usage.number(["server_tool_use", name]) as f64;
+        let server_tools = SERVER_TOOLS
+            .iter()
+            .filter(|_| self.has_server_tools)
+            .fold(0.0, |sum, (name, dollars)| sum + uses(*name) * dollars);
+        self.cost(&usage.counts) + hour_writes + server_tools
     }
 
     /// The level to send for a requested level: the highest supported one that is no higher, or the lowest.
@@ -294,6 +342,8 @@ fn claude_version(name: &str) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -399,6 +449,33 @@ mod tests {
         }
         assert!(ModelInfo::openai("qwen3", true).cost(&usage).abs() < 1e-9);
         assert!(ModelInfo::openai("gpt-5", false).is_estimate);
+    }
+
+    #[test]
+    fn what_a_provider_charges_beside_tokens_counts() {
+        let sent = json!({
+            "cache_creation_input_tokens": 1_000_000,
+            "cache_creation": {"ephemeral_1h_input_tokens": 1_000_000},
+            "server_tool_use": {"web_search_requests": 100, "code_execution_requests": 12},
+        });
+        let mut usage = ReportedUsage::default();
+        usage.update(sent.as_object().unwrap().clone());
+        let cost = ModelInfo::anthropic("claude-opus-5-5").cost_of(&usage);
+        assert!((cost - (10.0 + 1.0 + 0.05)).abs() < 1e-9, "{cost}");
+        assert!(ModelInfo::openai("qwen3", true).cost_of(&usage).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_model_has_one_name_at_all_places() {
+        for (name, canonical) in [
+            ("claude-opus-5-5[1m]", "claude-opus-5-5"),
+            ("claude-sonnet-4-20250514", "claude-sonnet-4"),
+            ("us.anthropic.claude-opus-4-1-20250805-v1:0", "claude-opus-4-1"),
+            ("claude-opus-4@20250514", "claude-opus-4"),
+        ] {
+            assert_eq!(ModelInfo::anthropic(name).canonical_name(), canonical);
+        }
+        assert_eq!(ModelInfo::openai("qwen3:8b", true).canonical_name(), "qwen3:8b");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The form is that of the Messages API, which hosts of the headless protocol expect; other providers are translated
 //! into it.
 
-use centurion_protocol::{StopReason, ToolUseId, Usage};
+use centurion_protocol::{ReportedUsage, StopReason, ToolUseId};
 use serde_json::value::RawValue;
 
 /// One event of a streaming answer. A well-formed stream is `Start`, then for each block `BlockStart`, any number of
@@ -14,7 +14,7 @@ pub enum StreamEvent {
     Start {
         id: String,
         model: String,
-        usage: Usage,
+        usage: ReportedUsage,
         /// The provider's id of this request in its own logs.
         request_id: Option<String>,
     },
@@ -32,7 +32,7 @@ pub enum StreamEvent {
     /// The end of a whole answer. `usage` counts all of the request, not only the part since `Start`.
     Finish {
         stop_reason: StopReason,
-        usage: Usage,
+        usage: ReportedUsage,
     },
     Ping,
 }

@@ -29,7 +29,7 @@ mod sse;
 mod testing;
 
 pub use access::{Access, KeyFuture, KeyHelper};
-pub use answer::{Answer, AnswerBuilder};
+pub use answer::{Answer, AnswerBuilder, CutOff};
 pub use anthropic::{Anthropic, AnthropicReader};
 pub use body::ChunkedBody;
 pub use catalog::{ModelInfo, ThinkingKind};

@@ -38,5 +38,5 @@ pub use message::{BlockOutline, Digest, Message, MessageWriter, Role};
 pub use outcome::{Outcome, StopReason};
 pub use timestamp::Timestamp;
 pub use tool_spec::{ToolSpec, ToolSpecs};
-pub use usage::Usage;
+pub use usage::{ReportedUsage, Usage};
 pub use world::{SeededWorld, SystemWorld, World};

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::transcript::BoundaryData;
 use crate::{
-    AgentId, Block, Outcome, RecordId, SessionId, StopReason, Timestamp, ToolUseId, Usage,
+    AgentId, Block, Outcome, RecordId, ReportedUsage, SessionId, StopReason, Timestamp, ToolUseId,
 };
 
 /// An event with what every event carries.
@@ -29,7 +29,7 @@ pub struct Event {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EventBody {
     System(System),
-    Assistant(Assistant),
+    Assistant(Box<Assistant>),
     User(User),
     StreamEvent(Stream),
     ToolProgress(ToolProgress),
@@ -39,6 +39,9 @@ pub enum EventBody {
         new_conversation_id: RecordId,
     },
     Result(Box<RunResult>),
+    /// An event of another process that works for the session, as that process tells it.
+    #[serde(untagged)]
+    Relayed(serde_json::Map<String, Value>),
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -63,6 +66,10 @@ pub enum System {
     SessionStateChanged {
         state: &'static str,
     },
+    /// The commands that a person can type are others now.
+    CommandsChanged {
+        commands: Vec<Value>,
+    },
     HookStarted(Value),
     HookResponse(Value),
 }
@@ -78,16 +85,18 @@ pub struct Init {
     pub permission_mode: String,
     pub slash_commands: Vec<String>,
     #[serde(rename = "apiKeySource")]
-    pub api_key_source: String,
+    pub api_key_source: &'static str,
     pub claude_code_version: &'static str,
     pub centurion_version: &'static str,
-    pub output_style: &'static str,
+    pub output_style: String,
     pub agents: Vec<String>,
-    /// Skills that an agent may use.
+    /// Skills without commands.
     pub skills: Vec<String>,
     /// Enabled plugins.
     pub plugins: Vec<InitPlugin>,
     pub additional_directories: Vec<String>,
+    /// Names of parts of the protocol that hosts can rely on.
+    pub capabilities: [&'static str; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_paths: Option<MemoryPaths>,
 }
@@ -395,6 +404,18 @@ pub struct Assistant {
     /// Set on the message that stands for a failed request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<&'static str>,
+    /// Messages that were shown before and do not count: their answer was never completed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub supersedes: Vec<RecordId>,
+    /// True if the answer was cut off in this block.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub aborted: bool,
+    /// The prompt that the turn answers; on its first message alone, or on the first behind another prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_message_uuid: Option<RecordId>,
+    /// All of them, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub user_message_uuids: Vec<RecordId>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -407,7 +428,7 @@ pub struct AssistantMessage {
     pub content: Vec<Block>,
     pub stop_reason: Option<StopReason>,
     pub stop_sequence: Option<String>,
-    pub usage: Usage,
+    pub usage: ReportedUsage,
 }
 
 /// A tool's result, or input that did not come from the host.
@@ -473,7 +494,7 @@ pub struct RunResult {
     pub duration_api_ms: u64,
     pub stop_reason: Option<StopReason>,
     pub total_cost_usd: f64,
-    pub usage: Usage,
+    pub usage: ReportedUsage,
     #[serde(rename = "modelUsage")]
     pub model_usage: IndexMap<String, ModelUsage>,
     pub permission_denials: Vec<PermissionDenial>,
@@ -487,11 +508,19 @@ pub struct RunResult {
     pub subagent_stats: Option<Box<SubagentStats>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_error_status: Option<u16>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<String>,
+    /// Always there where something failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttft_ms: Option<u64>,
     pub result_index: u32,
+    /// The last prompt that the turn answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_message_uuid: Option<RecordId>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub user_message_uuids: Vec<RecordId>,
+    /// Prompts that wait: each or several of them will have a turn.
+    pub queued_turn_count: usize,
     /// Agents that the session ended before they had finished.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unfinished_agents: Vec<UnfinishedAgent>,
@@ -528,6 +557,16 @@ pub struct ModelUsage {
     pub cost_usd: f64,
     pub context_window: u64,
     pub max_output_tokens: u64,
+    pub thinking_tokens: u64,
+    #[serde(rename = "cacheCreationEphemeral5mInputTokens")]
+    pub five_minute_writes: u64,
+    #[serde(rename = "cacheCreationEphemeral1hInputTokens")]
+    pub hour_writes: u64,
+    /// The name without the address of a cloud, a date and the mark of a large window.
+    pub canonical_model: String,
+    pub provider: String,
+    /// `list` for the provider's list of prices, `unknown` for a guess.
+    pub cost_basis: String,
 }
 
 #[derive(Clone, Debug, Serialize)]

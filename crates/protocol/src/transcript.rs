@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{AgentId, Block, RecordId, SessionId, StopReason, Timestamp, Usage};
+use crate::{AgentId, Block, RecordId, ReportedUsage, SessionId, StopReason, Timestamp, Usage};
 
 /// One line. Fields that do not apply are left out.
 #[derive(Serialize)]
@@ -159,7 +159,7 @@ pub struct AssistantMessage<'a> {
     pub content: [&'a Block; 1],
     pub stop_reason: Option<&'a StopReason>,
     pub stop_sequence: Option<&'a str>,
-    pub usage: Usage,
+    pub usage: &'a ReportedUsage,
 }
 
 /// Text that the runtime puts before the model beside what people say.

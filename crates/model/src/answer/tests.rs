@@ -1,5 +1,6 @@
 //! Answers from streams: whole, cut off, malformed.
 
+use centurion_protocol::Usage;
 use serde_json::json;
 
 use super::*;
@@ -9,13 +10,16 @@ fn start() -> StreamEvent {
     StreamEvent::Start {
         id: "m".into(),
         model: "x".into(),
-        usage: Usage { input_tokens: 5, ..Usage::default() },
+        usage: Usage { input_tokens: 5, ..Usage::default() }.into(),
         request_id: Some("req_1".into()),
     }
 }
 
 fn finish(stop_reason: StopReason) -> StreamEvent {
-    StreamEvent::Finish { stop_reason, usage: Usage { output_tokens: 9, ..Usage::default() } }
+    StreamEvent::Finish {
+        stop_reason,
+        usage: Usage { output_tokens: 9, ..Usage::default() }.into(),
+    }
 }
 
 fn block(index: usize, block: BlockStart, deltas: &[Delta]) -> Vec<StreamEvent> {
@@ -53,7 +57,7 @@ fn an_input_keeps_its_bytes() {
     let answer = answer(&[call(0, input)], StopReason::ToolUse);
     assert_eq!(answer.calls().next().unwrap().input.get(), input);
     assert_eq!(answer.request_id.as_deref(), Some("req_1"));
-    assert_eq!(answer.usage.output_tokens, 9);
+    assert_eq!(answer.usage.counts.output_tokens, 9);
 }
 
 #[test]
@@ -128,8 +132,8 @@ fn text_is_there_before_the_end() {
     builder.push(&StreamEvent::Delta { index: 0, delta: Delta::Text("half ".into()) });
     builder.push(&StreamEvent::Delta { index: 0, delta: Delta::Text("a".into()) });
     builder.push(&StreamEvent::Ping);
-    assert_eq!(builder.text_so_far(), "half a");
-    assert_eq!(builder.usage().input_tokens, 5);
+    assert_eq!(builder.clone().cut_off().rest, "half a");
+    assert_eq!(builder.usage().counts.input_tokens, 5);
     assert_eq!(builder.finish().unwrap_err().kind, crate::ErrorKind::Malformed);
 }
 
@@ -160,4 +164,32 @@ fn an_input_that_makes_an_unknown_block_too_deep_fails_the_answer() {
     };
     assert_eq!(built(limits::MOST_DEPTH - 1).unwrap().blocks.len(), 1);
     assert_eq!(built(limits::MOST_DEPTH).unwrap_err().kind, crate::ErrorKind::TooLarge);
+}
+
+#[test]
+fn blocks_are_there_when_they_end_and_stay_as_they_were() {
+    let mut builder = AnswerBuilder::default();
+    builder.push(&start());
+    for event in [
+        StreamEvent::BlockStart { index: 0, block: BlockStart::Text },
+        StreamEvent::Delta { index: 0, delta: Delta::Text("said".into()) },
+    ] {
+        builder.push(&event);
+    }
+    assert!(builder.take_ended().is_empty(), "it may go on");
+    builder.push(&StreamEvent::BlockStop { index: 0 });
+    assert!(matches!(builder.take_ended(), [Block::Text(text)] if text == "said"));
+    assert!(builder.take_ended().is_empty(), "once");
+    for event in call(1, "") {
+        builder.push(&event);
+    }
+    assert!(builder.take_ended().is_empty(), "a call without input may be dropped at the end");
+    builder.push(&StreamEvent::BlockStart { index: 2, block: BlockStart::Text });
+    builder.push(&StreamEvent::Delta { index: 2, delta: Delta::Text("more".into()) });
+    let cut = builder.clone().cut_off();
+    assert_eq!((cut.ended.len(), cut.rest.as_str()), (1, "more"));
+    builder.push(&finish(StopReason::ToolUse));
+    let answer = builder.finish().unwrap();
+    assert_eq!(answer.blocks.len(), 3);
+    assert_eq!((answer.text().as_str(), answer.calls().count()), ("saidmore", 1));
 }

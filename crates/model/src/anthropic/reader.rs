@@ -7,11 +7,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use centurion_protocol::{StopReason, ToolUseId, Usage};
+use centurion_protocol::{ReportedUsage, StopReason, ToolUseId};
 use futures_util::Stream;
 use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::failure::{self, Complaint, malformed};
 use crate::limits::Tally;
@@ -22,7 +23,7 @@ use crate::{BlockStart, Delta, ErrorKind, EventStream, ModelError, StreamEvent};
 #[derive(Debug, Default)]
 pub struct AnthropicReader {
     request_id: Option<String>,
-    usage: Usage,
+    usage: ReportedUsage,
     stop_reason: Option<StopReason>,
     blocks: BTreeMap<usize, State>,
     /// Complete inputs that are held until their blocks stop.
@@ -70,17 +71,7 @@ struct MessageStart {
     id: String,
     #[serde(default)]
     model: String,
-    usage: Option<Counts>,
-}
-
-/// Counts that may be missing; present ones replace earlier values.
-#[derive(Deserialize)]
-#[expect(clippy::struct_field_names, reason = "the names are the interface's")]
-struct Counts {
-    input_tokens: Option<u64>,
-    cache_creation_input_tokens: Option<u64>,
-    cache_read_input_tokens: Option<u64>,
-    output_tokens: Option<u64>,
+    usage: Option<Map<String, Value>>,
 }
 
 #[derive(Deserialize)]
@@ -165,13 +156,11 @@ impl AnthropicReader {
             return Err(malformed("`message_start` came twice"));
         }
         self.progress = Progress::Started;
-        if let Some(counts) = message.usage {
-            counts.put_into(&mut self.usage);
-        }
+        self.usage.update(message.usage.unwrap_or_default());
         Ok(vec![StreamEvent::Start {
             id: message.id,
             model: message.model,
-            usage: self.usage,
+            usage: self.usage.clone(),
             request_id: self.request_id.take(),
         }])
     }
@@ -255,10 +244,8 @@ impl AnthropicReader {
             self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
         }
         if event.usage.is_some() {
-            let counts: Option<Counts> = part("usage", event.usage)?;
-            if let Some(counts) = counts {
-                counts.put_into(&mut self.usage);
-            }
+            let sent: Option<Map<String, Value>> = part("usage", event.usage)?;
+            self.usage.update(sent.unwrap_or_default());
         }
         Ok(Vec::new())
     }
@@ -268,7 +255,7 @@ impl AnthropicReader {
         let stop_reason =
             stop_reason.ok_or_else(|| malformed("the answer ends without a reason"))?;
         self.progress = Progress::Finished;
-        Ok(vec![StreamEvent::Finish { stop_reason, usage: self.usage }])
+        Ok(vec![StreamEvent::Finish { stop_reason, usage: self.usage.clone() }])
     }
 }
 
@@ -294,20 +281,6 @@ impl Decoder for AnthropicReader {
 
     fn is_finished(&self) -> bool {
         self.progress == Progress::Finished
-    }
-}
-
-impl Counts {
-    fn put_into(&self, usage: &mut Usage) {
-        let pairs = [
-            (&mut usage.input_tokens, self.input_tokens),
-            (&mut usage.cache_creation_input_tokens, self.cache_creation_input_tokens),
-            (&mut usage.cache_read_input_tokens, self.cache_read_input_tokens),
-            (&mut usage.output_tokens, self.output_tokens),
-        ];
-        for (known, count) in pairs {
-            *known = count.unwrap_or(*known);
-        }
     }
 }
 

@@ -351,7 +351,7 @@ async fn an_answer_is_read_whole() {
         cache_read_input_tokens: 30,
         output_tokens: 99,
     };
-    assert_eq!(answer.usage, usage);
+    assert_eq!(answer.usage.counts, usage);
 }
 
 #[tokio::test]
@@ -455,7 +455,7 @@ fn counts_of_the_end_replace_only_those_they_name() {
         json!({ "type": "message_stop" }),
     ])
     .unwrap();
-    let usage = fold(&events).usage;
+    let usage = fold(&events).usage.counts;
     assert_eq!((usage.input_tokens, usage.cache_read_input_tokens), (3, 20));
     assert_eq!(usage.output_tokens, 50);
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use centurion_protocol::{StopReason, ToolUseId, Usage};
+use centurion_protocol::{ReportedUsage, StopReason, ToolUseId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -42,7 +42,7 @@ pub(super) enum End {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Event {
-    Start { id: String, model: String, usage: Usage, request_id: Option<String> },
+    Start { id: String, model: String, usage: ReportedUsage, request_id: Option<String> },
     Text { index: usize },
     Thinking { index: usize },
     RedactedThinking { index: usize, data: String },
@@ -53,7 +53,7 @@ pub(super) enum Event {
     SignatureDelta(usize, String),
     InputDelta(usize, String),
     Stop { index: usize },
-    Finish { stop_reason: StopReason, usage: Usage },
+    Finish { stop_reason: StopReason, usage: ReportedUsage },
     Ping,
 }
 

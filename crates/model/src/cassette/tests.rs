@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use centurion_protocol::{
-    Block, Conversation, Effort, Message, Role, SessionId, StopReason, Thinking, ToolSpec,
-    ToolSpecs, ToolUseId, Usage,
+    Block, Conversation, Effort, Message, ReportedUsage, Role, SessionId, StopReason, Thinking,
+    ToolSpec, ToolSpecs, ToolUseId, Usage,
 };
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
@@ -106,7 +106,7 @@ async fn text(cassette: &Cassette, request: Request) -> String {
 }
 
 fn start() -> StreamEvent {
-    let usage = Usage { input_tokens: 3, ..Usage::default() };
+    let usage = Usage { input_tokens: 3, ..Usage::default() }.into();
     StreamEvent::Start {
         id: "msg_1".into(),
         model: "sonnet-1".into(),
@@ -116,7 +116,7 @@ fn start() -> StreamEvent {
 }
 
 fn finish() -> StreamEvent {
-    StreamEvent::Finish { stop_reason: StopReason::EndTurn, usage: Usage::default() }
+    StreamEvent::Finish { stop_reason: StopReason::EndTurn, usage: ReportedUsage::default() }
 }
 
 fn overloaded() -> ModelError {
@@ -364,10 +364,11 @@ fn a_spec_names_a_file_and_what_to_record() {
 
 fn any_event() -> impl Strategy<Value = StreamEvent> {
     let index = 0_usize..5;
-    let usage = (any::<u64>(), any::<u64>()).prop_map(|(input_tokens, output_tokens)| Usage {
-        input_tokens,
-        output_tokens,
-        ..Usage::default()
+    let usage = (any::<u64>(), any::<u64>(), any::<String>()).prop_map(|(input, output, tier)| {
+        let mut usage = ReportedUsage::default();
+        let sent = json!({"input_tokens": input, "output_tokens": output, "service_tier": tier});
+        usage.update(sent.as_object().unwrap().clone());
+        usage
     });
     let block = prop_oneof![
         Just(BlockStart::Text),

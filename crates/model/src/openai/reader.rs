@@ -6,9 +6,10 @@
 
 use std::collections::HashSet;
 
-use centurion_protocol::{StopReason, ToolUseId, Usage};
+use centurion_protocol::{ReportedUsage, StopReason, ToolUseId, Usage};
 use reqwest::header::HeaderMap;
 use serde::Deserialize;
+use serde_json::{Map, json};
 
 use crate::failure::{self, Complaint, malformed};
 use crate::limits::Tally;
@@ -35,7 +36,7 @@ pub struct OpenAiReader {
     /// The size of the held parts.
     held: Tally,
     finish_reason: Option<String>,
-    usage: Usage,
+    usage: ReportedUsage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +99,12 @@ struct Counts {
     #[serde(default)]
     completion_tokens: u64,
     prompt_tokens_details: Option<PromptDetails>,
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Deserialize)]
+struct CompletionDetails {
+    reasoning_tokens: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -119,7 +126,7 @@ impl OpenAiReader {
             late: Vec::new(),
             held: Tally::default(),
             finish_reason: None,
-            usage: Usage::default(),
+            usage: ReportedUsage::default(),
         }
     }
 
@@ -140,7 +147,7 @@ impl OpenAiReader {
             .map_err(|error| malformed(format!("a chunk of the answer is wrong: {error}")))?;
         self.start(&chunk, &mut events);
         if let Some(counts) = chunk.usage {
-            self.usage = counts.into();
+            self.usage = counts.reported();
         }
         // The request asks for one choice only.
         if let Some(choice) = chunk.choices.unwrap_or_default().into_iter().next() {
@@ -160,7 +167,7 @@ impl OpenAiReader {
         events.push(StreamEvent::Start {
             id: chunk.id.clone().unwrap_or_default(),
             model: chunk.model.clone().unwrap_or_default(),
-            usage: Usage::default(),
+            usage: ReportedUsage::default(),
             request_id: self.request_id.take(),
         });
     }
@@ -359,7 +366,7 @@ impl OpenAiReader {
             _ => StopReason::Other(reason),
         };
         self.is_finished = true;
-        events.push(StreamEvent::Finish { stop_reason, usage: self.usage });
+        events.push(StreamEvent::Finish { stop_reason, usage: self.usage.clone() });
         Ok(())
     }
 }
@@ -400,16 +407,22 @@ impl Call {
     }
 }
 
-impl From<Counts> for Usage {
-    fn from(counts: Counts) -> Self {
-        let cached = counts.prompt_tokens_details.and_then(|details| details.cached_tokens);
-        let cached = cached.unwrap_or(0).min(counts.prompt_tokens);
-        Self {
-            input_tokens: counts.prompt_tokens - cached,
+impl Counts {
+    /// The counts as the rest of the program knows them. Tokens of reasoning are part of the answer.
+    fn reported(self) -> ReportedUsage {
+        let cached = self.prompt_tokens_details.and_then(|details| details.cached_tokens);
+        let cached = cached.unwrap_or(0).min(self.prompt_tokens);
+        let mut usage = ReportedUsage::from(Usage {
+            input_tokens: self.prompt_tokens - cached,
             cache_creation_input_tokens: 0,
             cache_read_input_tokens: cached,
-            output_tokens: counts.completion_tokens,
+            output_tokens: self.completion_tokens,
+        });
+        if let Some(tokens) = self.completion_tokens_details.and_then(|it| it.reasoning_tokens) {
+            let details = json!({"thinking_tokens": tokens});
+            usage.update(Map::from_iter([("output_tokens_details".to_owned(), details)]));
         }
+        usage
     }
 }
 

@@ -190,7 +190,7 @@ fn thinking_text_and_usage_are_retold() {
         output_tokens: 20,
         ..Usage::default()
     };
-    assert_eq!((answer.usage, answer.stop_reason), (usage, StopReason::EndTurn));
+    assert_eq!((answer.usage.counts, answer.stop_reason), (usage, StopReason::EndTurn));
     assert_eq!((answer.id.as_str(), answer.model.as_str()), ("c1", "gpt"));
 }
 

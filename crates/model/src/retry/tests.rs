@@ -1,6 +1,6 @@
 //! Retries under a clock that stands still until a task waits.
 
-use centurion_protocol::{Message, StopReason, Usage};
+use centurion_protocol::{Message, ReportedUsage, StopReason};
 use futures_util::StreamExt;
 use tokio::time::Instant;
 
@@ -14,7 +14,7 @@ fn start() -> StreamEvent {
     StreamEvent::Start {
         id: "m".into(),
         model: "x".into(),
-        usage: Usage::default(),
+        usage: ReportedUsage::default(),
         request_id: None,
     }
 }
@@ -30,7 +30,7 @@ fn said(text: &str) -> Script {
 fn good(text: &str) -> Script {
     let mut script = said(text);
     script.push(Ok(StreamEvent::BlockStop { index: 0 }));
-    let (stop_reason, usage) = (StopReason::EndTurn, Usage::default());
+    let (stop_reason, usage) = (StopReason::EndTurn, ReportedUsage::default());
     script.push(Ok(StreamEvent::Finish { stop_reason, usage }));
     script
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use centurion_protocol::{StopReason, ToolUseId, Usage};
+use centurion_protocol::{ReportedUsage, StopReason, ToolUseId, Usage};
 use futures_util::stream;
 use serde_json::Value;
 
@@ -120,7 +120,7 @@ fn events(step: &Step, asked: &Asked<'_>) -> Vec<StreamEvent> {
         id: format!("msg_script_{:06}", asked.number),
         model: request.model.clone(),
         // As a provider does: the answer is not written yet.
-        usage: Usage { output_tokens: usage.output_tokens.min(1), ..usage },
+        usage: begun(&usage),
         request_id: Some(format!("req_script_{:06}", asked.number)),
     }];
     for (index, block) in blocks.iter().enumerate() {
@@ -134,6 +134,13 @@ fn events(step: &Step, asked: &Asked<'_>) -> Vec<StreamEvent> {
     }
     events.push(StreamEvent::Finish { stop_reason, usage });
     events
+}
+
+/// The usage before the answer is written.
+fn begun(usage: &ReportedUsage) -> ReportedUsage {
+    let mut begun = usage.clone();
+    begun.counts.output_tokens = begun.counts.output_tokens.min(1);
+    begun
 }
 
 fn tokens(bytes: usize) -> u64 {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use centurion_protocol::{StopReason, SystemWorld, Usage};
+use centurion_protocol::{ReportedUsage, StopReason, SystemWorld, Usage};
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
@@ -65,6 +65,8 @@ pub(super) struct GivenUsage {
     cache_creation: Option<u64>,
     cache_read: Option<u64>,
     output: Option<u64>,
+    /// Usage of the provider beside the counts, as it is sent.
+    details: Map<String, Value>,
 }
 
 impl Step {
@@ -89,15 +91,17 @@ impl Step {
 }
 
 impl GivenUsage {
-    pub(super) fn or(&self, estimate: Usage) -> Usage {
-        Usage {
+    pub(super) fn or(&self, estimate: Usage) -> ReportedUsage {
+        let mut usage = ReportedUsage::from(Usage {
             input_tokens: self.input.unwrap_or(estimate.input_tokens),
             cache_creation_input_tokens: self
                 .cache_creation
                 .unwrap_or(estimate.cache_creation_input_tokens),
             cache_read_input_tokens: self.cache_read.unwrap_or(estimate.cache_read_input_tokens),
             output_tokens: self.output.unwrap_or(estimate.output_tokens),
-        }
+        });
+        usage.update(self.details.clone());
+        usage
     }
 }
 
@@ -345,9 +349,23 @@ fn header_map(headers: BTreeMap<String, Value>) -> Result<HeaderMap, String> {
 read_object!(GivenUsage, "token counts: an object", |map| {
     read_fields!(map, "`usage`", {
         "input_tokens" => input, "cache_creation_input_tokens" => cache_creation,
-        "cache_read_input_tokens" => cache_read, "output_tokens" => output
+        "cache_read_input_tokens" => cache_read, "output_tokens" => output,
+        "cache_creation" => creation_parts, "server_tool_use" => server_tools,
+        "output_tokens_details" => output_parts, "iterations" => iterations,
+        "service_tier" => tier, "inference_geo" => geo, "speed" => speed
     });
-    Ok(GivenUsage { input, cache_creation, cache_read, output })
+    let details: [(&str, Option<Value>); 7] = [
+        ("cache_creation", creation_parts),
+        ("server_tool_use", server_tools),
+        ("output_tokens_details", output_parts),
+        ("iterations", iterations),
+        ("service_tier", tier),
+        ("inference_geo", geo),
+        ("speed", speed),
+    ];
+    let details = details.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let details = details.collect();
+    Ok(GivenUsage { input, cache_creation, cache_read, output, details })
 });
 
 /// A time in milliseconds.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use centurion_protocol::{
-    Block, Conversation, Message, Role, SessionId, StopReason, Thinking, ToolResult, ToolSpec,
-    ToolSpecs, ToolUse, ToolUseId, Usage,
+    Block, Conversation, Message, ReportedUsage, Role, SessionId, StopReason, Thinking, ToolResult,
+    ToolSpec, ToolSpecs, ToolUse, ToolUseId, Usage,
 };
 use futures_util::StreamExt;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ struct Answer {
     others: Vec<Value>,
     deltas: usize,
     stop: Option<StopReason>,
-    usage: Usage,
+    usage: ReportedUsage,
     error: Option<ModelError>,
     took: Duration,
 }
@@ -253,7 +253,7 @@ async fn stop_reason_and_usage_can_be_given_and_are_estimated_otherwise() {
     let answer = ask(&script, &[user("@@a")]).await;
     assert_eq!(answer.stop, Some(StopReason::MaxTokens));
     assert_eq!(
-        answer.usage,
+        answer.usage.counts,
         Usage {
             input_tokens: 7,
             cache_creation_input_tokens: 0,
@@ -266,9 +266,9 @@ async fn stop_reason_and_usage_can_be_given_and_are_estimated_otherwise() {
         + asked.prefix.tools.wire().len()
         + asked.prefix.conversation.bytes();
     let answer = ask_with(&script, asked).await;
-    assert_eq!(answer.usage.input_tokens, bytes.div_ceil(4) as u64);
+    assert_eq!(answer.usage.counts.input_tokens, bytes.div_ceil(4) as u64);
     assert_eq!(
-        answer.usage.output_tokens,
+        answer.usage.counts.output_tokens,
         r#"{"type":"text","text":"four"}"#.len().div_ceil(4) as u64
     );
 }
