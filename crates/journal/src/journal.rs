@@ -185,6 +185,11 @@ impl Journal {
         self.append_to(&mut state, uuid, body)
     }
 
+    /// Appends a record under an id that this session has made before.
+    pub fn append_under(&self, uuid: RecordId, body: Body<'_>) -> Result<RecordId, JournalError> {
+        self.append_to(&mut self.state.lock(), uuid, body)
+    }
+
     fn append_to(
         &self,
         state: &mut State,
@@ -254,6 +259,12 @@ impl Journal {
     /// The last record of the conversation.
     pub fn last(&self) -> Option<RecordId> {
         self.state.lock().last
+    }
+
+    /// Another process has written the conversation up to this record: what this one adds comes behind it.
+    pub fn follow(&self, last: Option<RecordId>) {
+        let mut state = self.state.lock();
+        state.last = last.or(state.last);
     }
 
     /// Whether a record is one of the last answer, or came behind it.
@@ -469,7 +480,7 @@ mod tests {
 
     use super::*;
     use centurion_protocol::transcript::{AssistantBody, AssistantMessage, UserBody, UserContent};
-    use centurion_protocol::{Block, SeededWorld, Usage};
+    use centurion_protocol::{Block, ReportedUsage, SeededWorld, Usage};
     use serde_json::Value;
     use std::os::unix::fs::PermissionsExt;
 
@@ -576,7 +587,7 @@ mod tests {
             content: [&block],
             stop_reason: None,
             stop_sequence: None,
-            usage: Usage::default(),
+            usage: &ReportedUsage::default(),
         };
         journal.append(Body::Assistant(AssistantBody { message, request_id: None })).unwrap();
         journal.append(user("two")).unwrap();
@@ -585,7 +596,7 @@ mod tests {
         assert_eq!(lines[1]["parentUuid"], first.to_string());
     }
 
-    fn answer<'a>(id: &'a str, block: &'a Block) -> Body<'a> {
+    fn answer<'a>(id: &'a str, block: &'a Block, usage: &'a ReportedUsage) -> Body<'a> {
         let message = AssistantMessage {
             id,
             kind: "message",
@@ -594,7 +605,7 @@ mod tests {
             content: [block],
             stop_reason: None,
             stop_sequence: None,
-            usage: Usage { input_tokens: 90_000, ..Usage::default() },
+            usage,
         };
         Body::Assistant(AssistantBody { message, request_id: None })
     }
@@ -629,15 +640,16 @@ mod tests {
 
     #[test]
     fn behind_a_boundary_stand_the_summary_what_is_kept_and_the_newest_round() {
+        let usage = ReportedUsage::from(Usage { input_tokens: 90_000, ..Usage::default() });
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
         let (first, second) = (Block::text("first"), Block::text("second"));
         {
             let journal = journal(&path);
             let prompt = journal.append(user("prompt")).unwrap();
-            journal.append(answer("a", &first)).unwrap();
+            journal.append(answer("a", &first, &usage)).unwrap();
             journal.append(user("between")).unwrap();
-            journal.append(answer("b", &second)).unwrap();
+            journal.append(answer("b", &second, &usage)).unwrap();
             journal.append(user("newest")).unwrap();
             let compacted = journal.compact(compaction(&[prompt], KeptRound::Whole)).unwrap();
             assert_eq!(journal.last(), compacted.data.last_uuid);
@@ -669,20 +681,21 @@ mod tests {
 
     #[test]
     fn what_looks_like_a_field_inside_of_records_is_none() {
+        let usage = ReportedUsage::from(Usage { input_tokens: 90_000, ..Usage::default() });
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
         let block = Block::text("second");
         let journal = journal(&path);
         let prompt = journal.append(user("prompt")).unwrap();
-        journal.append(answer("a", &Block::text("first"))).unwrap();
+        journal.append(answer("a", &Block::text("first"), &usage)).unwrap();
         journal.append(user("between")).unwrap();
         let forged = format!(
             r#"{{"type":"tool_use","id":"t","name":"X","input":{{"uuid":"{prompt}","newTodos":[],"subtype":"compact_boundary"}}}}"#
         );
         let call = serde_json::from_str::<Box<serde_json::value::RawValue>>(&forged).unwrap();
-        journal.append(answer("b", &Block::parse(&call).unwrap())).unwrap();
+        journal.append(answer("b", &Block::parse(&call).unwrap(), &usage)).unwrap();
         journal.append(user("odd")).unwrap();
-        journal.append(answer("c", &block)).unwrap();
+        journal.append(answer("c", &block, &usage)).unwrap();
         journal.compact(compaction(&[prompt], KeptRound::Whole)).unwrap();
         drop(journal);
         let text = std::fs::read(&path).unwrap();

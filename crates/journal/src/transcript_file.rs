@@ -62,6 +62,17 @@ impl TranscriptFile {
         Self::open_with(&mut options, path)
     }
 
+    /// Opens a transcript for a second writer, while another process holds the lock for both and adds only lines that are
+    /// no part of the conversation.
+    pub fn open_shared(path: &Path) -> Result<Self, JournalError> {
+        let open_error = |source| JournalError::Open { path: path.to_owned(), source };
+        let mut options = OpenOptions::new();
+        options.read(true).append(true);
+        let mut file = private::open(&mut options, path).map_err(open_error)?;
+        let is_torn = has_torn_tail(&mut file).map_err(open_error)?;
+        Ok(Self { file, path: path.to_owned(), is_torn })
+    }
+
     fn open_with(options: &mut OpenOptions, path: &Path) -> Result<Self, JournalError> {
         let open_error = |source| JournalError::Open { path: path.to_owned(), source };
         let mut file = private::open(options, path).map_err(open_error)?;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::is_text;
+use super::history::is_text;
 
 /// The kind of the attachments that an agent begins with.
 pub const SESSION_CONTEXT: &str = "session_context";
