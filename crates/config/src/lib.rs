@@ -1,5 +1,5 @@
-//! What a person wrote on disk: settings, definitions of agents and skills, memory files. This crate
-//! finds and reads it, and says with file and line what is wrong with it.
+//! Files that a person wrote: settings, definitions of agents and skills, memory files. This crate finds and reads
+//! them, and says with file and line what is wrong with them.
 //!
 //! Runs nothing, and writes only what a person answered or asked for: a rule into their settings, their
 //! trust in a folder, a plugin that they add, the place that an agent's memory is kept in. Reads no
@@ -13,6 +13,7 @@ mod files;
 pub mod frontmatter;
 pub mod mcp;
 pub mod memory;
+pub mod output_styles;
 pub mod paths;
 pub mod plugins;
 pub mod repository;

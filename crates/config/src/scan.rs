@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use centurion_files::{Directory, Kind, Listed};
 use centurion_protocol::World;
+use foldhash::fast::RandomState;
 
 use crate::files::{self, FileError, Stamp, is_absence};
 use crate::frontmatter::decode;
@@ -137,10 +138,13 @@ pub(crate) struct Memo<T> {
     places: HashMap<Place, Remembered<T>>,
 }
 
-/// Listings and files of a place, by path: as text, whose hash is cheaper than a path's.
+/// Values by path. The key is text, whose hash is cheaper than a path's.
+type ByPath<T> = HashMap<OsString, T, RandomState>;
+
+/// Listings and files of a place.
 struct Remembered<T> {
-    listings: HashMap<OsString, Listing>,
-    files: HashMap<OsString, Known<T>>,
+    listings: ByPath<Listing>,
+    files: ByPath<Known<T>>,
     refused: Vec<Refused>,
 }
 
@@ -191,8 +195,8 @@ impl<T> Memo<T> {
         let before = self.places.remove(place);
         let is_first = before.is_none();
         let before = before.unwrap_or_else(|| Remembered {
-            listings: HashMap::new(),
-            files: HashMap::new(),
+            listings: ByPath::default(),
+            files: ByPath::default(),
             refused: Vec::new(),
         });
         let Remembered { listings: listed_before, files, refused: refused_before } = before;
@@ -205,7 +209,7 @@ impl<T> Memo<T> {
             is_bounded: place.within.is_some(),
             settled_until: world.now().as_second() - SETTLED_AFTER,
             listed_before,
-            listings: HashMap::new(),
+            listings: ByPath::default(),
             files,
             found: Vec::with_capacity(known_files),
             refused: Vec::new(),
@@ -243,10 +247,10 @@ struct Walk<T, R> {
     /// Stamps from before this second are sure.
     settled_until: i64,
     /// The listings of the last visit that this one has not asked for yet.
-    listed_before: HashMap<OsString, Listing>,
-    listings: HashMap<OsString, Listing>,
+    listed_before: ByPath<Listing>,
+    listings: ByPath<Listing>,
     /// The files of the last visit, and those that this one finds.
-    files: HashMap<OsString, Known<T>>,
+    files: ByPath<Known<T>>,
     found: Vec<Found<T>>,
     refused: Vec<Refused>,
     /// The real paths of folders that links led to: each is looked through once.

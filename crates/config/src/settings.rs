@@ -16,6 +16,7 @@ mod level;
 mod mcp;
 mod memory;
 mod merge;
+mod parent;
 mod permissions;
 mod plugin_only;
 mod plugins;
@@ -50,6 +51,7 @@ pub use self::mcp::McpSettings;
 pub use self::memory::{MemorySettings, MemoryTask};
 use self::merge::Merged;
 pub use self::merge::{Off, Standing};
+pub use self::parent::ParentSettings;
 pub use self::permissions::{DefaultMode, Permissions, RuleForm, RuleText};
 pub use self::plugin_only::PluginOnly;
 pub use self::plugins::{PluginSettings, PluginSwitch};
@@ -58,13 +60,15 @@ pub use self::sandbox::{Sandbox, SandboxFiles, SandboxNetwork};
 pub use self::skills::{SkillOverride, SkillSettings};
 use self::sources::Candidate;
 pub use self::sources::{FlagError, FlagSettings, SettingsSources};
-pub use self::subagents::{ChildMode, ForkGate, SessionMode, SubagentLimits, SubagentSettings};
+pub use self::subagents::{
+    ChildMode, ForkGate, SessionMode, SubagentLimits, SubagentSettings, TeammateMode,
+};
 pub use self::worktree::WorktreeSettings;
 use crate::Problem;
 use crate::files::{self, LARGEST_SETTINGS, Stamp};
 use crate::trust::{ContentTrust, FolderTrust, PowerItem};
 
-/// How long a session is kept by default.
+/// The number of days that a session is kept by default.
 const KEPT_DAYS: u32 = 30;
 
 /// All settings of a run.
@@ -76,7 +80,7 @@ pub struct Settings {
     layers: Vec<Layer>,
     /// Every place that was looked at, and what was there.
     looked_at: Vec<(Level, PathBuf, Option<Stamp>)>,
-    /// What is wrong besides the files.
+    /// Problems besides those of the files.
     problems: Vec<Problem>,
     merged: Merged,
     permissions: Permissions,
@@ -175,8 +179,8 @@ impl Settings {
         Some(layer)
     }
 
-    /// What is wrong with files of the user and of the machine's administrator that cannot be read at all. Rules that
-    /// take away may be in them.
+    /// Problems of files of the user and of the machine's administrator that cannot be read at all. Rules that take
+    /// away may be in them.
     pub fn unread_files(&self) -> impl Iterator<Item = &Problem> {
         let is_own = |layer: &&Layer| matches!(layer.level, Level::Managed | Level::User);
         let unread = self.layers.iter().filter(is_own).filter(|layer| layer.is_unread);
@@ -189,7 +193,7 @@ impl Settings {
         self.reload();
     }
 
-    /// What the folder has been given.
+    /// The trust that the folder has.
     pub fn standing(&self) -> Standing {
         self.trust.standing
     }
@@ -199,7 +203,7 @@ impl Settings {
         &self.trust.content
     }
 
-    /// What the files of the project say and the user has not accepted, in words: each with its place.
+    /// The parts of the project's files that the user has not accepted, in words: each with its place.
     pub fn unaccepted(&self) -> Vec<Problem> {
         let mut problems: Vec<Problem> = Vec::new();
         for judged in &self.merged.values {
@@ -227,12 +231,12 @@ impl Settings {
         self.sandbox = Sandbox::new(&self.merged);
     }
 
-    /// Where the settings were looked for.
+    /// The places in which the settings were looked for.
     pub fn sources(&self) -> &SettingsSources {
         &self.sources
     }
 
-    /// What is wrong with the files.
+    /// The problems of the files.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.problems.iter().chain(self.layers.iter().flat_map(|layer| &layer.problems))
     }
@@ -250,7 +254,7 @@ impl Settings {
         &self.sandbox
     }
 
-    /// How worktrees of agents are made.
+    /// The settings about worktrees of agents.
     pub fn worktrees(&self) -> WorktreeSettings {
         WorktreeSettings::new(&self.merged)
     }
@@ -260,12 +264,17 @@ impl Settings {
         self.merged.text("crossSessionInbound").is_some_and(|it| it.value == "accept")
     }
 
+    /// The processes in which members of a team run.
+    pub fn teammate_mode(&self) -> Option<TeammateMode> {
+        TeammateMode::named(&self.merged.text("teammateMode")?.value)
+    }
+
     /// A limit on what one command may use: `memoryMb`, `processes` or `fileMb`.
     pub fn command_limit(&self, name: &str) -> Option<u64> {
         self.merged.first(&format!("commandLimits.{name}"))?.entry.value.as_u64()
     }
 
-    /// Which MCP servers the settings let run.
+    /// The settings about MCP servers that may run.
     pub fn mcp(&self) -> McpSettings {
         McpSettings::new(&self.merged)
     }
@@ -275,7 +284,12 @@ impl Settings {
         self.merged.text("agent").filter(|agent| !agent.value.trim().is_empty())
     }
 
-    /// How agents that other agents start behave, and what holds them down.
+    /// The name of the output style.
+    pub fn output_style(&self) -> Option<String> {
+        self.merged.text("outputStyle").map(|style| style.value)
+    }
+
+    /// The settings about agents that other agents start, with their limits.
     pub fn subagents(&self) -> SubagentSettings {
         SubagentSettings::new(&self.merged)
     }
@@ -370,13 +384,13 @@ impl Settings {
         Some(days.and_then(|days| u32::try_from(days).ok()).unwrap_or(KEPT_DAYS))
     }
 
-    /// Who forbids flags that bring servers and the like of their own.
+    /// The setting that forbids flags that bring servers and the like of their own.
     pub fn sideload_disabled(&self) -> Option<Origin> {
         let judged = self.merged.first("disableSideloadFlags")?;
         (judged.entry.value == Value::Bool(true)).then(|| judged.origin.clone())
     }
 
-    /// What managed settings say to the model, as an instruction file would.
+    /// The text of managed settings for the model, as an instruction file would have it.
     pub fn managed_memory(&self) -> Option<Sourced<String>> {
         self.merged.text("claudeMd").filter(|text| !text.value.trim().is_empty())
     }
@@ -394,13 +408,13 @@ impl Settings {
         self.merged.bool("autoMemoryEnabled").unwrap_or(true)
     }
 
-    /// Where the memory of the main agent is kept: an absolute path, or one that begins with `~/`.
+    /// The directory of the main agent's memory: an absolute path, or one that begins with `~/`.
     pub fn auto_memory_directory(&self) -> Option<Sourced<String>> {
         let is_path = |text: &str| text.starts_with("~/") || Path::new(text).is_absolute();
         self.merged.text("autoMemoryDirectory").filter(|it| is_path(&it.value))
     }
 
-    /// What is made of a session when it ends.
+    /// The settings about the end of a session.
     pub fn memory(&self) -> MemorySettings {
         MemorySettings::new(&self.merged)
     }
@@ -410,7 +424,7 @@ impl Settings {
         self.merged.bool("redactTranscripts").unwrap_or(true)
     }
 
-    /// What all levels together say about a known key such as `subagents`, as it was written.
+    /// The value of a known key such as `subagents`, from all levels together, as it was written.
     pub fn value(&self, key: &str) -> Option<Value> {
         self.merged.value(key)
     }
@@ -425,7 +439,7 @@ pub(crate) fn file_power(level: Level, path: &Path) -> Vec<PowerItem> {
     layer.power_items()
 }
 
-/// What the user's own word puts into a file of a project, as it must be accepted. A name is one of a map
+/// The item that an answer of the user puts into a file of a project, as it must be accepted. A name is one of a map
 /// such as `enabledPlugins`.
 pub fn answered_power(path: &Path, key: &str, name: Option<&str>, value: &Value) -> PowerItem {
     layer::power_item(path, None, key, name, value)

@@ -4,7 +4,6 @@
 //! as nothing kept, and whatever is written into a file or renamed over it has another stamp. Lost or stale, an index
 //! costs time and nothing else.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +12,11 @@ use std::time::SystemTime;
 
 use centurion_files::{Kind, Listed, open_followed, private};
 
-use super::{Known, Listing, Memo, Place, Remembered};
+use super::{ByPath, Known, Listing, Memo, Place, Remembered};
 use crate::files::{Stamp, bytes_in};
 
 /// Another number for every other way to write it, or to read the files that it is about.
-const FORMAT: u64 = 3;
+const FORMAT: u64 = 4;
 
 /// A smaller number of files is read as fast.
 const LEAST: usize = 32;
@@ -197,7 +196,7 @@ fn read_place<T: Keep>(from: &mut Reader<'_>, place: &Place) -> Option<Remembere
     let mut head = Writer::default();
     write_head(&mut head, place);
     from.0 = from.0.strip_prefix(head.0.as_slice())?;
-    let mut listings = HashMap::new();
+    let mut listings = ByPath::default();
     let mut entry_count = 0;
     while from.number()? == 1 {
         let (folder, stamp) = (OsString::from(from.text()?), from.stamp()?);
@@ -213,7 +212,8 @@ fn read_place<T: Keep>(from: &mut Reader<'_>, place: &Place) -> Option<Remembere
         listings.insert(folder, Listing { stamp, is_settled: true, entries, needed, more });
     }
     // A place has about as many files as entries; both are bounded by the size of the index.
-    let mut files = HashMap::with_capacity(entry_count);
+    let mut files = ByPath::default();
+    files.reserve(entry_count);
     while from.number()? == 1 {
         let (path, stamp) = (OsString::from(from.text()?), from.stamp()?);
         let value = Arc::new(T::read(from)?);
@@ -229,164 +229,4 @@ fn kind_of(number: u64) -> Option<Kind> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Component;
-
-    use centurion_protocol::World;
-    use jiff::{SignedDuration, Timestamp};
-
-    use super::*;
-    use crate::scan::{Extent, Pick};
-
-    /// A world in which all that was written just now was written long ago.
-    struct Later;
-
-    impl World for Later {
-        fn now(&self) -> Timestamp {
-            Timestamp::now() + SignedDuration::from_hours(1)
-        }
-
-        fn random(&self) -> u64 {
-            4
-        }
-    }
-
-    impl Keep for String {
-        fn write(&self, to: &mut Writer) -> bool {
-            to.text(self);
-            !self.contains("never kept")
-        }
-
-        fn read(from: &mut Reader<'_>) -> Option<Self> {
-            from.text().map(str::to_owned)
-        }
-    }
-
-    struct Bench {
-        scratch: tempfile::TempDir,
-        place: Place,
-    }
-
-    impl Bench {
-        fn new(count: usize) -> Self {
-            let scratch = tempfile::tempdir().unwrap();
-            let root = scratch.path().join("skills");
-            for n in 0..count {
-                fs::create_dir_all(root.join(format!("s{n}"))).unwrap();
-                fs::write(root.join(format!("s{n}/SKILL.md")), format!("text {n}")).unwrap();
-            }
-            let place = Place { root, within: None, pick: Pick::Skills, owner: "o".to_owned() };
-            Self { scratch, place }
-        }
-
-        fn index(&self) -> PathBuf {
-            self.scratch.path().join("index")
-        }
-
-        fn file(&self) -> PathBuf {
-            Index { directory: &self.index() }.file(&self.place)
-        }
-
-        /// The findings of a new process, and how many files it reads for that.
-        fn look(&self) -> (Vec<String>, usize) {
-            let (found, count, _) = self.look_at_most(usize::MAX);
-            (found, count)
-        }
-
-        /// The same where no more than so many are wanted, with how many were left unread.
-        fn look_at_most(&self, most: usize) -> (Vec<String>, usize, usize) {
-            let (directory, mut count) = (self.index(), 0);
-            let index = Index { directory: &directory };
-            let mut memo = Memo::default();
-            memo.recall(&self.place, index);
-            let extent = Extent { most, ..Extent::default() };
-            let visit = memo.visit_part(&self.place, extent, &Later, |path, text| {
-                assert!(path.components().all(|it| it != Component::ParentDir));
-                count += 1;
-                text.to_owned()
-            });
-            if !visit.is_unchanged {
-                memo.keep(&self.place, index);
-            }
-            let found = visit.found.iter().map(|found| String::clone(&found.value)).collect();
-            (found, count, visit.unread)
-        }
-    }
-
-    #[test]
-    fn a_later_process_reads_what_changed_and_nothing_else() {
-        let bench = Bench::new(40);
-        let (first, count) = bench.look();
-        assert_eq!((first.len(), count), (40, 40));
-        assert_eq!(bench.look(), (first.clone(), 0));
-        fs::write(bench.place.root.join("s7/SKILL.md"), "another text").unwrap();
-        fs::remove_dir_all(bench.place.root.join("s8")).unwrap();
-        let (second, count) = bench.look();
-        assert_eq!((second.len(), count), (39, 1));
-        assert!(second.contains(&"another text".to_owned()));
-        assert_eq!(bench.look(), (second, 0));
-    }
-
-    #[test]
-    fn of_more_files_than_are_wanted_the_number_is_kept_and_the_others_come_when_they_are_needed() {
-        let bench = Bench::new(100);
-        let (first, count, unread) = bench.look_at_most(40);
-        assert_eq!((first.len(), count, unread), (40, 40, 60));
-        let kept = fs::read(bench.file()).unwrap();
-        assert!(memchr::memmem::find(&kept, b"s99").is_none());
-        assert_eq!(bench.look_at_most(40), (first.clone(), 0, 60));
-        // One of the first is no skill any more, which its parent does not tell.
-        fs::remove_file(bench.place.root.join("s10/SKILL.md")).unwrap();
-        let (second, count, unread) = bench.look_at_most(40);
-        assert_eq!((second.len(), count, unread), (40, 1, 59));
-        assert!(!second.contains(&"text 10".to_owned()));
-        assert_eq!(bench.look_at_most(40), (second, 0, 59));
-        // Who wants all of them has all.
-        let (all, count, unread) = bench.look_at_most(usize::MAX);
-        assert_eq!((all.len(), count, unread), (99, 59, 0));
-        assert_eq!(bench.look_at_most(usize::MAX), (all, 0, 0));
-    }
-
-    #[test]
-    fn what_is_not_to_be_kept_is_read_each_time_and_the_index_stays() {
-        let bench = Bench::new(40);
-        fs::write(bench.place.root.join("s7/SKILL.md"), "never kept").unwrap();
-        bench.look();
-        let before = fs::metadata(bench.file()).unwrap();
-        assert_eq!(bench.look().1, 1);
-        assert_eq!(Stamp::from(&before), Stamp::of(&bench.file()).unwrap());
-    }
-
-    #[test]
-    fn an_index_that_is_broken_or_anothers_counts_as_none() {
-        let bench = Bench::new(33);
-        let (all, _) = bench.look();
-        let good = fs::read(bench.file()).unwrap();
-        for length in [0, 7, 40, good.len() / 2, good.len() - 1] {
-            fs::write(bench.file(), &good[..length]).unwrap();
-            assert_eq!(bench.look(), (all.clone(), 33), "{length}");
-        }
-        let mut other = good.clone();
-        other[0] += 1;
-        fs::write(bench.file(), other).unwrap();
-        assert_eq!(bench.look(), (all.clone(), 33));
-        let huge: Vec<u8> = good.iter().map(|_| 0xff).collect();
-        fs::write(bench.file(), huge).unwrap();
-        assert_eq!(bench.look(), (all, 33));
-    }
-
-    #[test]
-    fn few_files_need_no_index_and_there_are_not_many() {
-        let bench = Bench::new(LEAST - 1);
-        bench.look();
-        assert!(!bench.index().exists());
-        let bench = Bench::new(LEAST);
-        fs::create_dir(bench.index()).unwrap();
-        for n in 0..MOST_PLACES + 5 {
-            fs::write(bench.index().join(n.to_string()), "").unwrap();
-        }
-        bench.look();
-        assert_eq!(fs::read_dir(bench.index()).unwrap().count(), MOST_PLACES);
-        assert!(bench.file().exists());
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! The agents that settings define, file by file.
 //!
-//! What an agent is, is not known here.
+//! The definition of an agent is not known here.
 
 use serde_json::Value;
 
@@ -14,12 +14,12 @@ pub struct DeclaredAgent {
     pub name: String,
     pub value: Value,
     pub origin: Origin,
-    /// Why it does not count, if so. One that a stronger file overrides is there, too.
+    /// The reason why it does not count, if so. One that a stronger file overrides is there, too.
     pub off: Option<Off>,
 }
 
 impl Settings {
-    /// What each file says under `agents`, the strongest first.
+    /// The entries of each file under `agents`, the strongest first.
     pub fn agents(&self) -> Vec<DeclaredAgent> {
         let judged = self.merged.values.iter().filter(|judged| judged.entry.key.path == "agents");
         let agents = judged.filter_map(|judged| {

@@ -83,7 +83,7 @@ impl Node {
         Self { span: 0..0, line, json }
     }
 
-    /// What kind of value it is, for a message.
+    /// The kind of value, for a message.
     pub(crate) fn kind(&self) -> &'static str {
         match self.json {
             Json::Null => "null",

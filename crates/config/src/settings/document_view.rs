@@ -11,7 +11,7 @@ use super::level::Level;
 use super::sources::{FlagError, FlagSettings};
 use super::{LARGEST_SETTINGS, Settings, files};
 
-/// What one file says, as it stands there.
+/// The contents of one file, as they stand there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SettingsDocument {
     pub level: Level,
@@ -31,7 +31,7 @@ impl Settings {
         values.collect()
     }
 
-    /// What each file that could be read says, the weakest first.
+    /// The contents of each file that could be read, the weakest first.
     pub fn documents(&self) -> Vec<SettingsDocument> {
         let documents = self.layers.iter().rev().filter(|layer| !layer.is_unread);
         let documents = documents.filter_map(|layer| {

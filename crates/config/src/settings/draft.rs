@@ -18,7 +18,7 @@ pub(crate) struct Draft {
     unit: Option<String>,
 }
 
-/// What stands where an object is needed.
+/// The value that stands in the place of an object.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct InTheWay {
     pub(crate) line: usize,

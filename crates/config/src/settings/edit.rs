@@ -81,7 +81,7 @@ impl SettingsFile {
     }
 }
 
-/// Which list of rules.
+/// The list of rules that is edited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleList {
     Allow,
@@ -99,7 +99,7 @@ impl RuleList {
     }
 }
 
-/// What an edit did.
+/// The result of an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Written,

@@ -1,7 +1,7 @@
 //! The hooks that settings declare, file by file and with the line of every part, and what the settings
 //! say about hooks as a whole.
 //!
-//! What a hook means is not known here: the crate that runs hooks reads them.
+//! The meaning of a hook is not known here: the crate that runs hooks reads them.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct DeclaredHooks {
     pub lines: Lines,
     /// Its line is that of the group.
     pub origin: Origin,
-    /// Why it does not count, if so.
+    /// The reason why it does not count, if so.
     pub off: Option<Off>,
 }
 
@@ -28,12 +28,12 @@ pub struct DeclaredHooks {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lines(BTreeMap<String, usize>);
 
-/// What settings say about all hooks together.
+/// The settings about all hooks together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookLimits {
-    /// Who switched hooks off. Only managed settings can switch off managed hooks.
+    /// The setting that switched hooks off. Only managed settings can switch off managed hooks.
     pub disabled: Option<Origin>,
-    /// Who said that only managed hooks count.
+    /// The setting by which only managed hooks count.
     pub managed_only: Option<Origin>,
     /// Patterns of the URLs that hooks may be posted to; `None` if no setting limits them.
     pub http_urls: Option<Vec<Sourced<String>>>,
@@ -41,7 +41,7 @@ pub struct HookLimits {
     pub http_variables: Option<Vec<Sourced<String>>>,
 }
 
-/// How deep hooks go: events, groups, `hooks`, handlers, and one more for what a file puts around it.
+/// The deepest nesting of hooks: events, groups, `hooks`, handlers, and one more for what a file puts around it.
 const DEEPEST: usize = 6;
 
 impl Lines {
@@ -90,7 +90,7 @@ impl Lines {
 }
 
 impl Settings {
-    /// What each file declares, the strongest first.
+    /// The hooks of each file, the strongest first.
     pub fn hooks(&self) -> Vec<DeclaredHooks> {
         let declared = self.merged.values.iter().filter(|judged| judged.entry.key.path == "hooks");
         declared

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::skills::are_overrides;
 
-/// What a key holds.
+/// The kind of value of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Bool,
@@ -40,7 +40,7 @@ pub(super) enum Kind {
     Any,
 }
 
-/// What lists of several levels are together.
+/// The way in which lists of several levels are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Join {
     /// All of them, one after the other.
@@ -53,7 +53,7 @@ pub(super) enum Join {
     ManagedAlone,
 }
 
-/// Which levels may set a key.
+/// The levels that may set a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Anywhere,
@@ -62,7 +62,7 @@ pub(super) enum Place {
     Personal,
 }
 
-/// What a repository must be given before a key in its files counts.
+/// The trust that a repository needs before a key in its files counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gate {
     Open,
@@ -76,13 +76,13 @@ pub(super) enum Gate {
 pub(super) struct Key {
     pub(super) path: &'static str,
     pub(super) kind: Kind,
-    /// Which values this program does something with.
+    /// Tells whether this program does something with a value.
     works: fn(&Value) -> bool,
-    /// Why it does nothing with the others, where there is more to say than that.
+    /// The reason why it does nothing with the others, if there is more to say than that.
     reason: Option<&'static str>,
     pub(super) place: Place,
     gate: Gate,
-    /// Which values need the gate.
+    /// Tells whether a value needs the gate.
     widens: fn(&Value) -> bool,
     /// Whether it is a number that holds something down: without trust, a repository may lower what
     /// others wrote and not raise it.
@@ -92,7 +92,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// What a repository needs to set the key to this value.
+    /// The trust that a repository needs to set the key to this value.
     pub(super) fn gate(&self, value: &Value) -> Gate {
         if (self.widens)(value) { self.gate } else { Gate::Open }
     }
@@ -106,7 +106,7 @@ impl Key {
         self.is_limit
     }
 
-    /// How strict a value is, where the strictest one counts.
+    /// The strictness of a value, for keys of which the strictest value counts.
     pub(super) fn strictness(&self, value: &Value) -> Option<usize> {
         match self.kind {
             Kind::Choice(words) if self.takes_strictest => {
@@ -116,7 +116,7 @@ impl Key {
         }
     }
 
-    /// Why a value is not used.
+    /// The reason why a value is not used.
     pub(super) fn reason(&self) -> Option<&'static str> {
         self.reason
     }
@@ -183,7 +183,7 @@ pub(super) const MODES: &[&str] =
     &["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"];
 pub(super) const EFFORTS: &[&str] = &["low", "medium", "high", "xhigh"];
 
-/// What a policy can leave to plugins.
+/// The kinds of things that a policy can leave to plugins.
 pub(super) const SURFACES: &[&str] = &["skills", "agents", "hooks", "mcp"];
 
 /// Any other mode may let through what the mode of the user's own settings would not.
@@ -225,7 +225,7 @@ fn is_full_path(value: &Value) -> bool {
 /// Every key that is known.
 pub(super) static KEYS: &[Key] = &[
     key("$schema", Kind::Text).works(),
-    // What may run.
+    // Rules about what may run.
     key("permissions.allow", Kind::Rules).works().folder(),
     key("permissions.ask", Kind::Rules).works(),
     key("permissions.deny", Kind::Rules).works(),
@@ -237,7 +237,7 @@ pub(super) static KEYS: &[Key] = &[
     key("allowManagedPermissionRulesOnly", Kind::Bool).works().managed(),
     key("autoMode", Kind::Object).personal(),
     key("useAutoModeDuringPlan", Kind::Bool),
-    // What one command may use.
+    // Limits of one command.
     key("commandLimits.memoryMb", Kind::Integer(16, 16_777_216)).works().folder(),
     key("commandLimits.processes", Kind::Integer(1, 4_194_304)).works().folder(),
     key("commandLimits.fileMb", Kind::Integer(1, 16_777_216)).works().folder(),
@@ -316,7 +316,10 @@ pub(super) static KEYS: &[Key] = &[
     key("subagents.limits.budgetUsd", Kind::Number).works().limit(),
     key("subagents.limits.tokens", Kind::Integer(0, MOST_TOKENS)).works().limit(),
     key("subagents.limits.turns", Kind::Integer(0, MOST_AGENTS)).works().limit(),
-    key("teammateMode", Kind::Choice(&["in-process", "auto", "tmux", "iterm2"])),
+    key("teammateMode", Kind::Choice(&["in-process", "process", "auto", "tmux", "iterm2"]))
+        .works_if(|value| value != "iterm2")
+        .since("iTerm2 is not driven: members stay in the process of their lead")
+        .folder(),
     key("worktree.baseRef", Kind::Choice(&["fresh", "head"])).works(),
     key("worktree.symlinkDirectories", TEXTS).works(),
     key("worktree.sparsePaths", TEXTS).works(),
@@ -392,11 +395,12 @@ pub(super) static KEYS: &[Key] = &[
     key("disableBundledSkills", Kind::Bool).works(),
     key("disableSkillShellExecution", Kind::Bool).works().folder().if_it(is_off),
     key("syncClaudeAiSkills", Kind::Bool),
-    // What a person sees.
+    // Settings of what a person sees.
     key("statusLine", Kind::Object).parent(),
     key("subagentStatusLine", Kind::Object).parent(),
     key("fileSuggestion", Kind::Object).parent(),
-    key("outputStyle", Kind::Text),
+    // A style may leave out rules of the prompt.
+    key("outputStyle", Kind::Text).works().folder(),
     key("language", Kind::Text),
     key("companyAnnouncements", TEXTS),
     key("askUserQuestionTimeout", Kind::Any),
@@ -460,12 +464,12 @@ pub fn closest_words(unknown: &str, words: &[&str]) -> Vec<usize> {
     near.into_iter().map(|(_, place)| place).collect()
 }
 
-/// How many letters of a word may be wrong.
+/// The most wrong letters of a word.
 fn most_distance(word: &str) -> usize {
     1 + word.chars().count() / 4
 }
 
-/// How many letters must be added, dropped or changed to make one word of the other.
+/// The number of letters that must be added, dropped or changed to make one word of the other.
 fn distance(one: &str, other: &str) -> usize {
     // Longer than any key: the table would only take time.
     if one.len() > 100 {

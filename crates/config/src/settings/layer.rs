@@ -14,13 +14,13 @@ use super::level::{Level, Origin};
 use crate::Problem;
 use crate::trust::{ContentTrust, PowerItem, Reach, Unaccepted};
 
-/// How many problems of one file are told.
+/// The most problems of one file that are told.
 const MOST_PROBLEMS: usize = 50;
 
-/// How many letters of what a file says are shown.
+/// The most letters of a file's text that are shown.
 const LONGEST_SHOWN: usize = 120;
 
-/// What one file says.
+/// The contents of one file.
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
     pub(super) level: Level,
@@ -44,7 +44,7 @@ pub(super) struct Entry {
     pub(super) name: Option<String>,
     pub(super) line: usize,
     pub(super) value: Value,
-    /// Where the parts of `hooks` were written.
+    /// The lines of the parts of `hooks`.
     pub(super) lines: Lines,
 }
 
@@ -304,7 +304,7 @@ impl Layer {
             (Value::Number(number), Kind::Integer(..) | Kind::Fraction | Kind::Number) => {
                 number.to_string()
             }
-            // What else was written may be a secret in the wrong place.
+            // Other text may be a secret in the wrong place.
             _ => node.kind().to_owned(),
         };
         self.refuse(&path(), node.line, &found, &expectation(kind));
@@ -384,7 +384,7 @@ fn fits(kind: Kind, value: &Value) -> bool {
     }
 }
 
-/// What a kind allows, to follow "must be".
+/// The values that a kind allows, to follow "must be".
 fn expectation(kind: Kind) -> String {
     match kind {
         Kind::Bool => "true or false".to_owned(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-/// Who set something; an earlier level wins over a later one.
+/// The author of a setting; an earlier level wins over a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// The administrator of the machine.
@@ -33,7 +33,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// Which levels are read; managed and flag settings always are.
+/// The levels that are read; managed and flag settings always are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelChoice {
     pub user: bool,
@@ -79,7 +79,7 @@ impl LevelChoice {
     }
 }
 
-/// Where a value was written.
+/// The file and line of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     pub level: Level,
@@ -87,7 +87,7 @@ pub struct Origin {
     pub file: Arc<Path>,
     /// Counted from one.
     pub line: usize,
-    /// What `/path` in a rule of this file is relative to.
+    /// The directory that `/path` in a rule of this file is relative to.
     pub root: Arc<Path>,
 }
 

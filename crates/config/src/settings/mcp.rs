@@ -1,4 +1,4 @@
-//! What the settings say about MCP servers: which run unasked, and which may run at all.
+//! Settings about MCP servers: those that run unasked, and those that may run at all.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::merge::Merged;
 /// The keys about MCP servers of all levels together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct McpSettings {
-    /// Who said that all servers of a project's `.mcp.json` run without being asked about.
+    /// The setting by which all servers of a project's `.mcp.json` run without being asked about.
     pub enable_all_of_project: Option<Origin>,
     /// Servers of a project's `.mcp.json` that do, by name.
     pub enabled_of_project: Vec<Sourced<String>>,
@@ -18,7 +18,7 @@ pub struct McpSettings {
     pub allowed: Option<Vec<Sourced<Value>>>,
     /// Servers that may not run, as they were written. They count whatever is allowed.
     pub denied: Vec<Sourced<Value>>,
-    /// Who said that only managed settings name the servers that may run.
+    /// The setting by which only managed settings name the servers that may run.
     pub managed_only: Option<Origin>,
 }
 

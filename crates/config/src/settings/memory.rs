@@ -1,10 +1,10 @@
-//! What is made of a session when it ends: `memory` in the settings. All of it is off unless it is switched on.
+//! The end of a session: `memory` in the settings. All of it is off unless it is switched on.
 
 use serde_json::Value;
 
 use super::merge::Merged;
 
-/// What is done at the end of a session, in this order.
+/// The memory tasks at the end of a session, in this order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemorySettings {
     /// A note on the session.
@@ -20,11 +20,11 @@ pub struct MemorySettings {
 pub struct MemoryTask {
     /// The model; without one, the task has its usual one.
     pub model: Option<String>,
-    /// What it may cost, in dollars.
+    /// The most that a task may cost, in dollars.
     pub max_budget: f64,
 }
 
-/// What a task may cost where the settings do not say.
+/// The most that a task may cost if the settings do not say.
 const USUAL_BUDGET: f64 = 0.5;
 
 impl MemorySettings {

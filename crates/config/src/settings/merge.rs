@@ -10,7 +10,7 @@ use super::level::{Level, Origin, Sourced};
 use super::plugin_only::PluginOnly;
 use crate::trust::{ContentTrust, Unaccepted};
 
-/// What a repository has been given.
+/// The trust that a repository has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
     /// Nothing: what it brings is off.
@@ -22,7 +22,7 @@ pub enum Standing {
     Full,
 }
 
-/// Why a value does not count.
+/// The reason why a value does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Off {
     /// The file is the repository's and the folder is not trusted.
@@ -244,7 +244,7 @@ fn single<'l>(layer: &'l Layer, path: &str) -> Option<&'l Value> {
     layer.entries.iter().find(|entry| entry.key.path == path).map(|entry| &entry.value)
 }
 
-/// Why a level may not say this at all.
+/// The reason why a level may not say this at all.
 fn refusal(level: Level, entry: &Entry) -> Option<Off> {
     let in_project = matches!(level, Level::Local | Level::Project);
     let is_auto = entry.key.path == "permissions.defaultMode" && entry.value == "auto";

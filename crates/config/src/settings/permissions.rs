@@ -1,5 +1,4 @@
-//! What the settings say about what may run. The rules stay as they were written: the crate that
-//! judges calls reads them.
+//! Settings about what may run. The rules stay as they were written: the crate that judges calls reads them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,11 +19,11 @@ pub struct Permissions {
     pub default_mode: Option<Sourced<DefaultMode>>,
     /// Absolute paths; whether they exist is not looked at.
     pub additional_directories: Vec<Sourced<PathBuf>>,
-    /// Who said that no permission may be bypassed.
+    /// The setting by which no permission may be bypassed.
     pub bypass_disabled: Option<Origin>,
-    /// Who said that there is no auto mode.
+    /// The setting by which there is no auto mode.
     pub auto_disabled: Option<Origin>,
-    /// Who said that only managed allow rules count.
+    /// The setting by which only managed allow rules count.
     pub managed_rules_only: Option<Origin>,
 }
 

@@ -1,5 +1,5 @@
-//! What a managed policy leaves of customisation: the kinds of things that only plugins, managed files
-//! and the program itself may bring.
+//! The customisation that a managed policy leaves: the kinds of things that only plugins, managed files and the
+//! program itself may bring.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::merge::Off;
 
 const KEY: &str = "strictPluginOnlyCustomization";
 
-/// Who said of each kind that only plugins and managed files bring it; `None` where all files may.
+/// The setting, for each kind, by which only plugins and managed files bring it; `None` if all files may.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PluginOnly {
     pub skills: Option<Origin>,
@@ -21,8 +21,8 @@ pub struct PluginOnly {
 }
 
 impl PluginOnly {
-    /// What managed settings say. The lists of several files add up; a plain yes or no decides about
-    /// all that no stronger file has named.
+    /// The policy of managed settings. The lists of several files add up; a plain yes or no decides about all that no
+    /// stronger file has named.
     pub(super) fn of(layers: &[Layer]) -> Self {
         let mut policy = Self::default();
         for layer in layers.iter().filter(|layer| layer.level == Level::Managed) {
@@ -57,7 +57,7 @@ impl PluginOnly {
         slot.get_or_insert_with(|| origin.clone());
     }
 
-    /// Why a key of a file does not count under the policy.
+    /// The reason why a key of a file does not count under the policy.
     pub(super) fn refusal(&self, level: Level, key: &str) -> Option<Off> {
         let by = match key {
             "hooks" => self.hooks.as_ref(),
@@ -69,7 +69,7 @@ impl PluginOnly {
 }
 
 impl Settings {
-    /// What the administrator leaves to plugins and managed files alone.
+    /// The kinds of things that the administrator leaves to plugins and managed files alone.
     pub fn plugin_only(&self) -> PluginOnly {
         PluginOnly::of(&self.layers)
     }

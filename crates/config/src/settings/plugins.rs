@@ -1,6 +1,6 @@
-//! What the settings say about plugins, file by file.
+//! Settings about plugins, file by file.
 //!
-//! What a plugin is, is not known here.
+//! The parts of a plugin are not known here.
 
 use serde_json::Value;
 
@@ -11,8 +11,8 @@ use super::merge::{Merged, Off};
 /// The keys about plugins of all levels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PluginSettings {
-    /// What each file says under `enabledPlugins`, the strongest first. What only an untrusted repository
-    /// says is there, too.
+    /// The entries of each file under `enabledPlugins`, the strongest first. Entries of an untrusted repository are
+    /// there, too.
     pub switches: Vec<PluginSwitch>,
     /// Marketplaces that settings make known, as they were written, each name once.
     pub marketplaces: Vec<(String, Sourced<Value>)>,
@@ -32,12 +32,12 @@ pub struct PluginSwitch {
     pub id: String,
     pub is_on: bool,
     pub origin: Origin,
-    /// Why it does not count, if so.
+    /// The reason why it does not count, if so.
     pub off: Option<Off>,
 }
 
 impl Settings {
-    /// What the settings say about plugins.
+    /// The settings about plugins.
     pub fn plugins(&self) -> PluginSettings {
         let merged = &self.merged;
         let allowed = lists(merged, ["strictKnownMarketplaces", "allowedMarketplaces"]);

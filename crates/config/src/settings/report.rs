@@ -41,7 +41,7 @@ impl KeyReport {
         self.state == KeyState::InForce
     }
 
-    /// Why it is not in force; empty if it is.
+    /// The reason why it is not in force; empty if it is.
     pub fn why(&self) -> String {
         match &self.state {
             KeyState::InForce => String::new(),
@@ -81,7 +81,7 @@ impl Settings {
         for judged in &self.merged.values {
             let key = judged.entry.key;
             let state = match &judged.off {
-                // Which of two files wins means nothing where neither does anything.
+                // The order of two files means nothing if neither does anything.
                 None | Some(Off::Overridden(_)) if !key.is_used(&judged.entry.value) => {
                     KeyState::NotYet { reason: key.reason() }
                 }

@@ -1,4 +1,4 @@
-//! What the settings say about the sandbox of commands.
+//! Settings about the sandbox of commands.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub struct Sandbox {
     pub allow_unsandboxed_commands: bool,
     pub filesystem: SandboxFiles,
     pub network: SandboxNetwork,
-    /// What is done about credentials, as it was written.
+    /// The rule for credentials, as it was written.
     pub credentials: Option<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! What the settings say about skills.
+//! Settings about skills.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use super::merge::Merged;
 /// The share of the window that the list of skills may take where the settings do not say.
 const USUAL_FRACTION: f64 = 0.01;
 
-/// How long the text about one skill in that list may be where the settings do not say.
+/// The most characters of the text about one skill in that list if the settings do not say.
 const USUAL_DESCRIPTION: usize = 1536;
 
-/// What the settings say about skills.
+/// The settings about skills.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SkillSettings {
     /// The share of the window that the list of skills may take.
     pub listing_fraction: f64,
-    /// How many characters the text about one skill in that list may have.
+    /// The most characters of the text about one skill in that list.
     pub most_description: usize,
-    /// What is said about single skills, by name.
+    /// The settings about single skills, by name.
     pub overrides: BTreeMap<String, SkillOverride>,
     /// Whether the program's own skills are there.
     pub bundled: bool,
@@ -40,7 +40,7 @@ impl Default for SkillSettings {
     }
 }
 
-/// What the settings make of one skill.
+/// The setting about one skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkillOverride {
     On,
@@ -95,7 +95,7 @@ impl SkillSettings {
 }
 
 impl Settings {
-    /// What is said about skills.
+    /// The settings about skills.
     pub fn skills(&self) -> SkillSettings {
         SkillSettings::new(&self.merged)
     }

@@ -1,4 +1,4 @@
-//! Which files are looked at, in which order.
+//! The files of settings, in their order.
 
 use std::fmt;
 use std::fs;
@@ -10,6 +10,7 @@ use thiserror::Error;
 use super::document;
 use super::edit::SettingsFile;
 use super::level::{Level, LevelChoice};
+use super::parent::{PARENT, ParentSettings};
 use crate::Problem;
 use crate::files::{self, FileError, LARGEST_SETTINGS, is_absence};
 
@@ -19,13 +20,15 @@ const PROJECT_DIRS: [&str; 2] = [".claude", ".centurion"];
 /// The name that stands for a file where `--settings` held the JSON itself.
 pub(super) const FLAG: &str = "--settings";
 
-/// Where settings are looked for. All paths are absolute.
+/// The places in which settings are looked for. All paths are absolute.
 #[derive(Clone, Default)]
 pub struct SettingsSources {
-    /// What the administrator of the machine manages.
+    /// The directory that the administrator of the machine manages.
     pub managed_dir: Option<PathBuf>,
     pub flag: Option<FlagSettings>,
-    /// Where the program was started.
+    /// Settings that the program that started this one lays down. They count where the administrator manages nothing.
+    pub parent: Option<ParentSettings>,
+    /// The directory in which the program was started.
     pub start_dir: PathBuf,
     /// The checkout around it, as [`main_checkout`](crate::paths::main_checkout) finds it.
     pub checkout: Option<PathBuf>,
@@ -44,7 +47,7 @@ impl fmt::Debug for SettingsSources {
     }
 }
 
-/// What `--settings` says.
+/// A value of `--settings`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlagSettings {
     File(PathBuf),
@@ -59,6 +62,8 @@ pub enum FlagError {
     IsFile(PathBuf),
     #[error("--settings: {place}{} {error}", line_of(.error))]
     Unusable { place: String, error: FileError },
+    #[error("{flag}:{} {error}", line_of(.error))]
+    Unreadable { flag: &'static str, error: FileError },
 }
 
 fn line_of(error: &FileError) -> String {
@@ -96,7 +101,7 @@ pub(super) struct Candidate {
     pub(super) path: PathBuf,
     /// The JSON itself, where no file holds it.
     pub(super) text: Option<String>,
-    /// What `/path` in a rule is relative to.
+    /// The directory that `/path` in a rule is relative to.
     pub(super) root: PathBuf,
 }
 
@@ -105,6 +110,7 @@ impl SettingsSources {
     pub(super) fn candidates(&self, problems: &mut Vec<Problem>) -> Vec<Candidate> {
         let mut places = Vec::new();
         self.managed(&mut places, problems);
+        self.parent(&mut places);
         self.flag(&mut places);
         let start = &self.start_dir;
         let mut add = |level, path: PathBuf, root: &Path| {
@@ -156,6 +162,24 @@ impl SettingsSources {
         }));
     }
 
+    fn parent(&self, places: &mut Vec<Candidate>) {
+        if let Some(parent) = self.parent.as_ref().filter(|_| !self.is_managed()) {
+            places.push(Candidate {
+                level: Level::Managed,
+                path: PathBuf::from(PARENT),
+                text: Some(parent.text.clone()),
+                root: self.start_dir.clone(),
+            });
+        }
+    }
+
+    /// Tells whether the administrator manages something: then the limits of a parent do not count.
+    pub fn is_managed(&self) -> bool {
+        let mut places = Vec::new();
+        self.managed(&mut places, &mut Vec::new());
+        places.iter().any(|managed| managed.path.symlink_metadata().is_ok())
+    }
+
     fn flag(&self, places: &mut Vec<Candidate>) {
         let (path, text) = match &self.flag {
             None => return,
@@ -167,8 +191,8 @@ impl SettingsSources {
         places.push(Candidate { level: Level::Flag, path, text, root });
     }
 
-    /// Where local settings are kept, the stronger directory first: the checkout, so that all of its
-    /// worktrees and subdirectories share them, and where the program was started.
+    /// The directories of local settings, the stronger one first: the checkout, so that all of its worktrees and
+    /// subdirectories share them, and the one in which the program was started.
     fn local_dirs(&self) -> Vec<&Path> {
         let start = self.start_dir.as_path();
         let mut directories: Vec<&Path> = self.local_root().into_iter().collect();

@@ -1,5 +1,5 @@
-//! What the settings say about agents that other agents start, and the defaults. What a value means while
-//! agents run is the engine's business.
+//! Settings about agents that other agents start, and the defaults. The engine decides on the effect of a value while
+//! agents run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::merge::Merged;
 pub struct SubagentSettings {
     /// Models by the type of agent, as they were written.
     pub models: BTreeMap<String, Sourced<String>>,
-    /// What a started agent takes its permission mode from.
+    /// The source of a started agent's permission mode.
     pub permission_mode: Option<Sourced<ChildMode>>,
     /// Whether agents run in the background unless the call says otherwise.
     pub background: bool,
@@ -33,7 +33,7 @@ pub struct SubagentSettings {
     pub memory_snapshot: bool,
     /// Whether a small model says now and then what agents in the background are doing.
     pub summaries: bool,
-    /// What kind of session the main agent leads.
+    /// The kind of session that the main agent leads.
     pub mode: Option<Sourced<SessionMode>>,
     /// After how long an agent that is waited for goes on in the background; zero is never.
     pub auto_background: Option<Duration>,
@@ -45,18 +45,18 @@ pub struct SubagentSettings {
 /// The limits of agents. Zero means that none may; `None` means that no setting says anything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SubagentLimits {
-    /// How many agents may stand above each other below the main one.
+    /// The most agents that may stand above each other below the main one.
     pub depth: Option<Sourced<u32>>,
-    /// How many may compute at once.
+    /// The most that may compute at once.
     pub running: Option<Sourced<u32>>,
-    /// How many may be started in a session.
+    /// The most that may be started in a session.
     pub spawns: Option<Sourced<u64>>,
     pub spawns_per_minute: Option<Sourced<u64>>,
-    /// What one agent may spend with everything below it.
+    /// The most that one agent may spend with everything below it.
     pub budget_usd: Option<Sourced<f64>>,
     /// The same in tokens.
     pub tokens: Option<Sourced<u64>>,
-    /// How many requests one agent may send.
+    /// The most requests that one agent may send.
     pub turns: Option<Sourced<u32>>,
 }
 
@@ -78,7 +78,7 @@ pub enum ForkGate {
     Always,
 }
 
-/// What kind of session the main agent leads.
+/// The kind of session that the main agent leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionMode {
     Normal,
@@ -88,9 +88,9 @@ pub enum SessionMode {
 }
 
 impl SubagentLimits {
-    /// How deep agents may start others by default.
+    /// The depth to which agents may start others by default.
     pub const DEPTH: u32 = DEPTH;
-    /// How many agents may compute at once by default.
+    /// The most agents that may compute at once by default.
     pub const RUNNING: u32 = RUNNING;
 
     fn new(merged: &Merged) -> Self {
@@ -155,6 +155,32 @@ impl SubagentSettings {
             stall: seconds("stallSeconds"),
             limits: SubagentLimits::new(merged),
         }
+    }
+}
+
+/// The processes in which members of a team run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TeammateMode {
+    /// In the process of their lead.
+    InProcess,
+    /// Each in a process of its own.
+    Process,
+    /// Each in a pane of tmux.
+    Tmux,
+    /// In panes where the lead is in one, and else in its process.
+    Auto,
+}
+
+impl TeammateMode {
+    /// The mode of a word.
+    pub fn named(word: &str) -> Option<Self> {
+        Some(match word {
+            "in-process" => Self::InProcess,
+            "process" => Self::Process,
+            "tmux" => Self::Tmux,
+            "auto" => Self::Auto,
+            _ => return None,
+        })
     }
 }
 

@@ -155,7 +155,7 @@ fn files_count_in_their_order() {
     assert_eq!(texts(&settings.permissions().deny), files);
     let levels: Vec<Level> = settings.files().map(|(level, _)| level).collect();
     assert!(levels.is_sorted());
-    // Whatever is strongest decides; what goes away lets the next one decide.
+    // The strongest file decides; when it goes away, the next one decides.
     for file in files {
         assert_eq!(load(sources.clone()).model().unwrap().value, file);
         fs::remove_file(machine.path(file)).unwrap();
@@ -425,7 +425,7 @@ fn the_administrator_can_keep_modes_and_rules_away() {
     let permissions = settings.permissions();
     assert_eq!(texts(&permissions.allow), ["M"]);
     assert!(permissions.managed_rules_only.is_some());
-    // What takes away still counts.
+    // A rule that takes away still counts.
     assert_eq!(
         (texts(&permissions.ask), texts(&permissions.deny)),
         (vec!["M", "U"], vec!["M", "U"])

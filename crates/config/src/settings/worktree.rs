@@ -1,8 +1,8 @@
-//! What is said about worktrees of agents.
+//! Settings about worktrees of agents.
 
 use super::merge::Merged;
 
-/// How worktrees are made.
+/// The way in which worktrees are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorktreeSettings {
     /// Directories that lead to those of the checkout.

@@ -246,49 +246,51 @@ impl Keep for Result<(String, Arc<SkillCard>), SkillFileError> {
         let Ok((name, card)) = self else { return false };
         let SkillCard { summary, when_to_use, argument_hint, paths, .. } = &**card;
         to.text(name);
-        for flag in [card.for_models, card.for_people, card.name_only, card.is_fork, card.has_hooks]
-        {
-            to.number(u64::from(flag));
+        let flags = [
+            card.for_models,
+            card.for_people,
+            card.name_only,
+            card.is_fork,
+            card.has_hooks,
+            summary.is_some(),
+            when_to_use.is_some(),
+            argument_hint.is_some(),
+            paths.is_some(),
+        ];
+        let bits = flags.iter().enumerate().map(|(at, is_set)| u64::from(*is_set) << at);
+        to.number(bits.sum());
+        for text in [summary, when_to_use, argument_hint].into_iter().flatten() {
+            to.text(text);
         }
-        for text in [summary, when_to_use, argument_hint] {
-            write_list(to, text.as_slice());
+        if let Some(paths) = paths {
+            to.number(paths.len() as u64);
+            for path in paths {
+                to.text(path);
+            }
         }
-        to.number(u64::from(paths.is_some()));
-        write_list(to, paths.as_deref().unwrap_or_default());
         true
     }
 
     fn read(from: &mut Reader<'_>) -> Option<Self> {
         let name = from.text()?.to_owned();
-        let mut flag = || from.number().map(|flag| flag == 1);
-        let (for_models, for_people, name_only) = (flag()?, flag()?, flag()?);
-        let (is_fork, has_hooks) = (flag()?, flag()?);
-        let mut text = || match from.number()? {
-            0 => Some(None),
-            _ => Some(Some(from.text()?.to_owned())),
+        let flags = from.number()?;
+        let flag = |at: u32| flags >> at & 1 == 1;
+        let mut text = |at: u32| {
+            if flag(at) { from.text().map(|text| Some(text.to_owned())) } else { Some(None) }
         };
-        let (summary, when_to_use, argument_hint) = (text()?, text()?, text()?);
-        let has_paths = from.number()? == 1;
-        let paths = read_list(from)?;
+        let (summary, when_to_use, argument_hint) = (text(5)?, text(6)?, text(7)?);
         let card = SkillCard {
             summary,
             when_to_use,
             argument_hint,
-            for_models,
-            for_people,
-            name_only,
-            is_fork,
-            has_hooks,
-            paths: has_paths.then_some(paths),
+            for_models: flag(0),
+            for_people: flag(1),
+            name_only: flag(2),
+            is_fork: flag(3),
+            has_hooks: flag(4),
+            paths: if flag(8) { Some(read_list(from)?) } else { None },
         };
         Some(Ok((name, Arc::new(card))))
-    }
-}
-
-fn write_list(to: &mut Writer, list: &[String]) {
-    to.number(list.len() as u64);
-    for text in list {
-        to.text(text);
     }
 }
 

@@ -1,11 +1,13 @@
 //! All skills and commands: which one a name means. What they say is read when they are used.
 
-use std::collections::hash_map::Entry;
+use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use centurion_protocol::World;
+use foldhash::fast::RandomState;
 
 use super::bundled;
 use super::card::{SkillCard, read_card};
@@ -42,9 +44,9 @@ pub struct SkillEntry {
 pub struct SkillCatalog {
     /// One for each name.
     pub active: Vec<Arc<SkillEntry>>,
-    /// Those whose name a stronger one has.
+    /// Skills whose name a stronger one has.
     pub shadowed: Vec<ShadowedSkill>,
-    /// Those that a setting switches off.
+    /// Skills that a setting switches off.
     pub off: Vec<OffSkill>,
     /// Files that cannot be used, with the reason.
     pub failed: Vec<Problem>,
@@ -89,7 +91,7 @@ impl OffSwitch {
 pub struct CheckedSkills {
     /// The skills that can be invoked.
     pub active: Vec<ReadSkill>,
-    /// Those whose name a stronger one has.
+    /// Skills whose name a stronger one has.
     pub shadowed: Vec<ReadSkill>,
     /// Files that cannot be used, with the reason.
     pub failed: Vec<Problem>,
@@ -114,11 +116,34 @@ struct Search {
     left: HashMap<SkillSource, usize>,
     visited: HashSet<Place>,
     catalog: SkillCatalog,
-    /// The active ones by name, each by its place.
-    winners: HashMap<String, usize>,
+    /// The active ones by name.
+    winners: HashSet<ByName, RandomState>,
     /// Files that were found, under whatever name.
-    taken: HashSet<(Option<String>, (u64, u64))>,
+    taken: HashSet<(Option<String>, (u64, u64)), RandomState>,
     is_unchanged: bool,
+}
+
+/// A skill as its name alone.
+struct ByName(Arc<SkillEntry>);
+
+impl Borrow<str> for ByName {
+    fn borrow(&self) -> &str {
+        &self.0.name
+    }
+}
+
+impl PartialEq for ByName {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl Eq for ByName {}
+
+impl Hash for ByName {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.name.hash(state);
+    }
 }
 
 impl SkillLoader {
@@ -215,8 +240,8 @@ impl Search {
             left: HashMap::new(),
             visited: HashSet::new(),
             catalog: SkillCatalog::default(),
-            winners: HashMap::new(),
-            taken: HashSet::new(),
+            winners: HashSet::default(),
+            taken: HashSet::default(),
             is_unchanged,
         }
     }
@@ -276,23 +301,21 @@ impl Search {
     /// The first of each name counts. One from below the working directory goes by its directory then.
     fn enter(&mut self, sources: &SkillSources, mut entry: SkillEntry, prefix: Option<&str>) {
         if let Some(prefix) = prefix
-            && self.winners.contains_key(&entry.name)
+            && self.winners.contains(entry.name.as_str())
         {
             entry.name = format!("{prefix}:{}", entry.name);
         }
-        match self.winners.entry(entry.name.clone()) {
-            Entry::Occupied(winner) => {
-                let by = self.catalog.active[*winner.get()].origin.clone();
-                self.catalog.shadowed.push(ShadowedSkill { entry: Arc::new(entry), by });
-            }
-            Entry::Vacant(vacant) => {
-                vacant.insert(self.catalog.active.len());
-                if entry.card.for_models && !sources.is_chosen(&entry.name) {
-                    Arc::make_mut(&mut entry.card).for_models = false;
-                }
-                self.catalog.active.push(Arc::new(entry));
-            }
+        if let Some(winner) = self.winners.get(entry.name.as_str()) {
+            let by = winner.0.origin.clone();
+            self.catalog.shadowed.push(ShadowedSkill { entry: Arc::new(entry), by });
+            return;
         }
+        if entry.card.for_models && !sources.is_chosen(&entry.name) {
+            Arc::make_mut(&mut entry.card).for_models = false;
+        }
+        let entry = Arc::new(entry);
+        self.winners.insert(ByName(Arc::clone(&entry)));
+        self.catalog.active.push(entry);
     }
 
     fn add_bundled(&mut self, sources: &SkillSources) {

@@ -141,7 +141,7 @@ pub enum SkillKind {
     Skill,
 }
 
-/// Whose it is, the weakest first. A person's own goes before a project's, other than with agents.
+/// The source of a skill, the weakest first. A person's own goes before a project's, other than with agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SkillSource {
     Bundled,

@@ -273,7 +273,7 @@ impl Filler<'_> {
             self.has_used_arguments |= placeholder.is_argument();
             let next = match segments.peek() {
                 Some(Segment::Literal(literal)) => literal.bytes().next(),
-                // What another value begins with does not matter: it is no blank.
+                // The beginning of another value does not matter: it is no blank.
                 Some(Segment::Placeholder { .. }) => Some(b'$'),
                 None => None,
             };

@@ -29,6 +29,15 @@ fn hint(nearest: Option<&str>) -> String {
 }
 
 impl SkillCatalog {
+    /// The skills that hosts list: no commands, and of those that a host has chosen among just these. People may type
+    /// skills that models may not invoke.
+    pub fn for_hosts(&self) -> impl Iterator<Item = &Arc<SkillEntry>> {
+        let is_listed = |entry: &&Arc<SkillEntry>| {
+            entry.origin.kind == SkillKind::Skill && self.sources.is_chosen(&entry.name)
+        };
+        self.active.iter().filter(is_listed)
+    }
+
     /// The skill of exactly this name; or else the one of a plugin whose name ends with it, if there is
     /// just one.
     pub fn find(&self, name: &str) -> Option<Arc<SkillEntry>> {

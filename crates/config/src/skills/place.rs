@@ -54,7 +54,7 @@ pub fn read_skills_at(path: &Path, world: &dyn World) -> SkillsOfPlace {
     found
 }
 
-/// Whose a file is and of which kind, by what lies around it; `None` if it is neither a skill nor a command.
+/// The owner of a file and its kind, by the folders around it; `None` if it is neither a skill nor a command.
 fn origin_of(file: &Path, is_named: bool) -> Option<SkillOrigin> {
     let is_skill = file.file_name().is_some_and(|name| name.eq_ignore_ascii_case("SKILL.md"));
     let kind = if is_skill {

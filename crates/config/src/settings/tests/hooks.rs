@@ -25,7 +25,7 @@ fn every_part_of_the_hooks_of_every_file_has_its_line() {
     assert_eq!(lines.line("/Stop/0"), Some(5));
     assert_eq!(lines.line("/Stop/0/hooks/1"), Some(8));
     assert_eq!(lines.line("/Stop/0/hooks/1/url"), Some(9));
-    // What is not there is where it should be.
+    // An entry that is not there has the line where it should be.
     assert_eq!(lines.line("/Stop/0/hooks/0/command"), Some(7));
     assert_eq!(hooks[0].lines.line("/a~1b"), Some(1));
     assert_eq!(Lines::default().line("/Stop"), None);

@@ -1,4 +1,4 @@
-//! What the administrator leaves to plugins.
+//! The kinds of things that the administrator leaves to plugins.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::Machine;
 
 const KEY: &str = "strictPluginOnlyCustomization";
 
-/// Which kinds of things are left to plugins.
+/// The kinds of things that are left to plugins.
 fn closed(settings: &Settings) -> Vec<&'static str> {
     let PluginOnly { skills, agents, hooks, mcp } = settings.plugin_only();
     let kinds = [("skills", skills), ("agents", agents), ("hooks", hooks), ("mcp", mcp)];

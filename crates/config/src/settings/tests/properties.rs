@@ -1,4 +1,4 @@
-//! What holds for any files.
+//! Properties that hold for any files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use super::super::*;
 use super::{ALL, Machine, texts};
 use crate::testing::ScratchFiles;
 
-/// What one file says.
+/// The contents of one file.
 #[derive(Clone, Debug)]
 struct Words {
     model: Option<u8>,
@@ -97,7 +97,7 @@ proptest! {
         }
     }
 
-    /// Which file of a level holds a rule makes no difference to the rules of that level.
+    /// The choice of the file of a level that holds a rule makes no difference to the rules of that level.
     #[test]
     fn rules_do_not_depend_on_the_file_of_their_level(one in words(), two in words(), three in words()) {
         let rules = |order: [&Words; 3]| {
@@ -118,7 +118,7 @@ proptest! {
         prop_assert_eq!(rules([&one, &two, &three]), rules([&two, &one, &three]));
     }
 
-    /// Whatever a repository writes, the user's deny stands and nothing is allowed.
+    /// The user's deny stands and nothing is allowed, whatever a repository writes.
     #[test]
     fn no_file_of_a_repository_takes_a_deny_away(bytes in hostile()) {
         let machine = Machine::new();

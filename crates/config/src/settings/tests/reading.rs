@@ -93,7 +93,7 @@ fn a_bad_value_is_left_out_and_the_rest_of_its_file_counts() {
     let object = json!({"tool": "Task", "args": "Explore"});
     assert_eq!(permissions.deny[3].form, RuleForm::Object(object));
     assert_eq!(permissions.deny[3].origin.line, 4);
-    // What takes away is not lost, even if it cannot be read.
+    // A rule that takes away is not lost, even if it cannot be read.
     assert_eq!(permissions.deny[1].form, RuleForm::Object(json!(7)));
     assert_eq!(permissions.deny.len(), 5);
     assert_eq!(settings.env()["A"].value, "2");
@@ -106,7 +106,7 @@ fn every_key_is_accounted_for() {
     let machine = Machine::new();
     machine.write(
         "home/.claude/settings.json",
-        "{\n\"model\": \"m\",\n\"modle\": 1,\n\"outputStyle\": \"x\",\n\"permissions\": {\n\
+        "{\n\"model\": \"m\",\n\"modle\": 1,\n\"language\": \"x\",\n\"permissions\": {\n\
          \"allow\": [\"A\",\n\"B\"],\n\"alow\": []},\n\"claudeMd\": \"x\",\n\"zzz\": {\"deep\": 1},\n\
          \"permissions.deny\": [\"X\"]}",
     );
@@ -131,7 +131,7 @@ fn every_key_is_accounted_for() {
         [
             report("model", 1, true, ""),
             report("model", 2, false, "home/.centurion/settings.json:1 (user) says otherwise"),
-            report("outputStyle", 4, false, "is known, but does nothing in this version"),
+            report("language", 4, false, "is known, but does nothing in this version"),
             report("permissions.allow", 6, true, ""),
             report("claudeMd", 9, false, "counts only in managed settings"),
             report("modle", 3, false, "is no known key; perhaps `model` is meant"),
@@ -263,7 +263,7 @@ fn a_variable_must_have_a_name() {
 fn how_long_sessions_are_kept_is_not_guessed() {
     let machine = Machine::new();
     machine.user(&json!({"cleanupPeriodDays": 7, "model": 3}));
-    // What is wrong elsewhere in a file says nothing about this.
+    // A fault elsewhere in a file says nothing about this.
     assert_eq!(machine.load().cleanup_period_days(), Some(7));
     for unclear in ["{\"cleanupPeriodDays\": 0}", "{\"cleanupPeriodDays\": \"9\"}", "{", "[]"] {
         machine.write("home/.centurion/settings.json", unclear);

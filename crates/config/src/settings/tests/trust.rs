@@ -1,4 +1,4 @@
-//! What a repository may bring, and when.
+//! The settings that a repository may bring, and when.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

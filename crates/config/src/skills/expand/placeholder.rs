@@ -56,7 +56,7 @@ pub(super) struct Placeholders<'n> {
 }
 
 impl<'n> Placeholders<'n> {
-    /// Those of a skill that declares these names for its arguments. A name that is declared twice stands
+    /// The placeholders of a skill that declares these names for its arguments. A name that is declared twice stands
     /// for the first of its arguments.
     pub(super) fn with_names(names: &'n [String], plugin: &'n PluginVariables) -> Self {
         let pairs = names.iter().enumerate().rev();

@@ -182,7 +182,7 @@ impl ShellReader {
         }
         let frame = self.frames.last().copied();
         if byte == b'\\' && !matches!(frame, Some(Frame::SingleQuotes | Frame::Comment)) {
-            // What it escapes decides what it is; until then nothing has changed.
+            // The next letter decides what it escapes; until then nothing has changed.
             self.is_escaped = true;
             return;
         }

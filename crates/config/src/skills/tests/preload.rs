@@ -310,7 +310,7 @@ fn files_beside_a_skill_are_named_the_nearest_first() {
     assert!(!resources.is_cut);
     let [_, text] = preloaded.skills[0].blocks();
     assert!(text.ends_with("\n- z.md\n- b/c.py\n- b/d/e.md"), "{text}");
-    // What lies beside a command belongs to others.
+    // Files beside a command belong to others.
     machine.skill("repo/.claude/commands/c.md");
     machine.skill("repo/.claude/commands/d.md");
     assert_eq!(machine.preload(&["c"], None).skills[0].resources, Resources::default());
