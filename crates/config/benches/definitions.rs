@@ -1,5 +1,5 @@
-//! How long it takes to load 5,000 definitions of agents from disk, against a target of 150 ms of CPU,
-//! and to load them again when nothing has changed.
+//! The time to load 5,000 definitions of agents from disk, against a target of 150 ms of CPU, and to load them again
+//! when nothing has changed.
 //!
 //! `cargo bench -p centurion-config` prints the times. Half of the files are plain YAML, the others are
 //! what people write: long texts with examples, lists, and frontmatter that is no YAML.
@@ -80,7 +80,7 @@ fn main() {
     measure("5,000 definitions, read for the first time", LONGEST, || {
         AgentLoader::new().load(&sources, &world)
     });
-    // What has just been written may be written again within the same tick of the clock.
+    // A file that has just been written may be written again within the same tick of the clock.
     std::thread::sleep(Duration::from_secs(4));
     let mut loader = AgentLoader::new();
     let first = loader.load(&sources, &world);

@@ -1,5 +1,5 @@
-//! What it costs a session to know its skills: 300, against a target of 1.5 ms of CPU, and 5,000, of which not all
-//! are listed, against 3 ms.
+//! The cost of a session's knowledge of its skills: 300, against a target of 1.5 ms of CPU, and 5,000, of which not
+//! all are listed, against 3 ms.
 //!
 //! `cargo bench -p centurion-config --bench skills` prints the times.
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
@@ -47,8 +47,8 @@ fn cpu_time(begin: Instant) -> Duration {
     nanoseconds.map_or_else(|| begin.elapsed(), Duration::from_nanos)
 }
 
-/// What one round costs: the mean of many, for the clock is coarse, in the best of a few batches, for other programs run,
-/// too.
+/// The cost of one round: the mean of many, for the clock is coarse, in the best of a few batches, for other programs
+/// run, too.
 fn measure(name: &str, target: Duration, mut once: impl FnMut()) {
     let begin = Instant::now();
     let batches = (0..BATCHES).map(|_| {
@@ -71,7 +71,7 @@ fn main() {
         measure(&format!("{count} skills, seen for the first time"), target, || {
             black_box(SkillLoader::new().load(&sources, &SystemWorld));
         });
-        // What has just been written may be written again within the same tick of the clock.
+        // A file that has just been written may be written again within the same tick of the clock.
         std::thread::sleep(Duration::from_secs(4));
         let kept = tempfile::tempdir().expect("a directory");
         sources.index_dir = Some(kept.path().join("index"));

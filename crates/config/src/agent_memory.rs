@@ -1,5 +1,5 @@
-//! What agents remember from run to run: where each agent's memory is, what of it an agent is told, and
-//! how it is carried between projects.
+//! Memories of agents: where each agent keeps its notes from run to run, which part of them an agent is told, and how
+//! they are carried between projects.
 //!
 //! A memory is a directory with a `MEMORY.md` in it, in one of three places:
 //!
@@ -59,15 +59,15 @@ const LARGEST_PATH: u64 = 16 * 1024;
 /// The longest name of a directory before it is cut.
 const LONGEST_NAME: usize = 200;
 
-/// Where memories are kept, and whether there are any. All paths are absolute.
+/// The directories of memories, and the switches for them. All paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryPlaces {
-    /// Where the program keeps its state, such as `~/.centurion`.
+    /// The directory of the program's state, such as `~/.centurion`.
     pub state_dir: PathBuf,
     /// Other programs' directories of the user, such as `~/.claude`: read once, never written.
     pub other_dirs: Vec<PathBuf>,
     pub project_root: PathBuf,
-    /// Where the user wants the memory of the main agent.
+    /// The directory that the user chose for the memory of the main agent.
     pub chosen_dir: Option<PathBuf>,
     pub home: Option<PathBuf>,
     /// Whether the project is under version control.
@@ -167,7 +167,7 @@ fn chosen_dir(settings: &Settings, home: Option<&Path>) -> Option<PathBuf> {
     })
 }
 
-/// Whose memory it is.
+/// The owner of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryOwner {
     /// The main agent of each session in the project.
@@ -180,7 +180,7 @@ pub enum MemoryOwner {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentMemory {
     owner: MemoryOwner,
-    /// What the agent's directory is called.
+    /// The name of the agent's directory.
     name: String,
     directory: PathBuf,
     /// Below which no link may stand.
@@ -188,7 +188,7 @@ pub struct AgentMemory {
     places: MemoryPlaces,
 }
 
-/// Why a memory cannot be used.
+/// The reason why a memory cannot be used.
 #[derive(Debug, Error)]
 pub enum MemoryError {
     #[error("the memory in {} is not used: a link below {} leads elsewhere", .directory.display(), .anchor.display())]
@@ -327,8 +327,8 @@ impl AgentMemory {
         Ok(problems)
     }
 
-    /// What another program of the user keeps for the same agent. What cannot be copied as a whole is
-    /// left to the user: the agent must not go without a memory for it.
+    /// The memory that another program of the user keeps for the same agent. A memory that cannot be copied as a
+    /// whole is left to the user: the agent must not go without one for it.
     fn theirs(&self, problems: &mut Vec<Problem>) -> Option<Tree> {
         let others = self.places.other_dirs.iter().rev();
         for other in others {
@@ -383,7 +383,8 @@ impl AgentMemory {
         text::render(self, text)
     }
 
-    /// What the main agent is told of its notes when a conversation begins: the index, and the last sessions.
+    /// The text about its notes that the main agent is told when a conversation begins: the index, and the last
+    /// sessions.
     pub fn index(&self) -> NotesIndex {
         let text = self.load();
         NotesIndex { text: text::index(self, &text), problem: text.problem }
@@ -401,7 +402,7 @@ impl AgentMemory {
     }
 }
 
-/// What a program of the user keeps for a project.
+/// The directory in which a program of the user keeps the files of a project.
 fn projects_dir(state_dir: &Path, slug: &str) -> PathBuf {
     state_dir.join("projects").join(slug)
 }

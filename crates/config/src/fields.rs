@@ -32,7 +32,7 @@ impl<T> Deref for Located<T> {
     }
 }
 
-/// How much a remark about a field matters.
+/// The weight of a remark about a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
     /// It is in force, though its author may have meant something else.

@@ -13,7 +13,7 @@ use crate::paths::repo_root;
 /// A file of settings that is larger than this is something else.
 pub(crate) const LARGEST_SETTINGS: u64 = 2 * 1024 * 1024;
 
-/// Who may read a file that is made.
+/// The users who may read a file that is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
     /// Its owner alone.
@@ -32,10 +32,10 @@ impl Readers {
     }
 }
 
-/// How many names are tried for the file that will take another's place.
+/// The most names that are tried for the file that will take another's place.
 const ATTEMPTS: u32 = 64;
 
-/// Why a file cannot be used.
+/// The reason why a file cannot be used.
 #[derive(Debug, Error)]
 pub enum FileError {
     #[error("cannot be read: {0}")]
@@ -71,7 +71,7 @@ impl From<OpenError> for FileError {
     }
 }
 
-/// What tells one version of a file from another without reading it.
+/// The values that tell one version of a file from another without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     device: u64,
@@ -102,7 +102,7 @@ impl Stamp {
         Self { device, inode, size, modified: (modified, nanoseconds), changed: (changed, more) }
     }
 
-    /// What the file is, under whatever names it can be reached.
+    /// The identity of the file, under all names by which it can be reached.
     pub(crate) fn identity(&self) -> (u64, u64) {
         (self.device, self.inode)
     }
@@ -138,7 +138,7 @@ impl From<&Metadata> for Stamp {
     }
 }
 
-/// What is told of a link that is not followed.
+/// The remark about a link that is not followed.
 pub(crate) const LEADS_OUT: &str =
     "is a link out of the project, and is not followed until the folder is trusted";
 
@@ -230,7 +230,7 @@ pub(crate) fn replace_for(path: &Path, text: &str, readers: Readers) -> Result<(
 
 fn replace_with(path: &Path, text: &str, readers: Readers) -> io::Result<()> {
     let kept = fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o7777);
-    // What takes the place of a file must not be readable by more people for a moment.
+    // A file that takes the place of another must not be readable by more people for a moment.
     let readers = if kept.is_some() { Readers::Owner } else { readers };
     let (file, temporary) = create_beside(path, readers)?;
     let keep_mode = || match kept {

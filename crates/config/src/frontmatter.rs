@@ -45,7 +45,7 @@ pub enum FrontmatterError {
     TooLarge,
 }
 
-/// Which keys a kind of file has.
+/// The keys of a kind of file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Grammar<'g> {
     /// Keys that always begin a new value.
@@ -64,18 +64,18 @@ impl Grammar<'_> {
     }
 }
 
-/// What the frontmatter of a file says.
+/// The frontmatter of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frontmatter {
     /// In the order of the file, each key once.
     pub members: Vec<Member>,
     pub reading: Reading,
-    /// What had to be overlooked, and what its author should know.
+    /// Parts that had to be overlooked, and remarks for the author.
     pub notes: Vec<Note>,
     pub first_line: usize,
 }
 
-/// How frontmatter was read.
+/// The way in which frontmatter was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// As the YAML that it is.

@@ -44,7 +44,8 @@ pub struct McpServer {
     /// Whether its tools are offered from the start, however many tools there are.
     pub always_load: bool,
     pub origin: McpOrigin,
-    /// What was accepted of a server that a repository brings, as it was written. It is judged again before each start.
+    /// The accepted parts of a server that a repository brings, as they were written. They are judged again before
+    /// each start.
     pub accepted: Option<Vec<String>>,
 }
 
@@ -65,7 +66,7 @@ impl McpServer {
     }
 }
 
-/// How a server is reached. Two servers with equal transports are one server.
+/// The way to a server. Two servers with equal transports are one server.
 #[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum McpTransport {
@@ -102,7 +103,7 @@ pub struct McpOAuth {
     pub auth_server_metadata_url: Option<String>,
 }
 
-/// Who declared a server, and where.
+/// The declaration of a server: its author and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpOrigin {
     pub scope: McpScope,
@@ -142,10 +143,10 @@ impl McpOrigin {
 pub struct Declared {
     pub server: McpServer,
     pub standing: McpStanding,
-    /// What it is reached by as it was written: variables are not expanded, and the secrets of an
-    /// address are left out.
+    /// The command or address as it was written: variables are not expanded, and the secrets of an address are left
+    /// out.
     pub endpoint: String,
-    /// What has to be accepted before it runs, if it is the project's.
+    /// The item that has to be accepted before it runs, if it is the project's.
     pub power: Option<PowerItem>,
 }
 
@@ -173,7 +174,7 @@ impl McpConfiguration {
             let mut parsed = entry::read_server(&entry.name, &entry.node, entry.origin, &variables);
             problems.append(&mut parsed.problems);
             let Some(mut server) = parsed.server else { continue };
-            // What the user vouches for by name is not judged by its content.
+            // A server that the user vouches for by name is not judged by its content.
             let is_vouched = judge.standing(&server, Err(Unaccepted::Untrusted)).is_active();
             let is_judged = content.is_ok() && !is_vouched;
             server.accepted = power.as_ref().filter(|_| is_judged).map(|it| it.commands().to_vec());
@@ -196,13 +197,13 @@ impl McpConfiguration {
         named().find(|it| it.standing.is_active()).or_else(|| named().next())
     }
 
-    /// What is to be done with a server that came another way, such as from a plugin.
+    /// The standing of a server that came another way, such as from a plugin.
     pub fn judge(&self, server: &McpServer) -> McpStanding {
         self.judge.standing(server, Err(Unaccepted::Untrusted))
     }
 
-    /// What is to be done with a server that an agent's definition declares. Those of plugins' agents
-    /// are what the administrator let in with the plugin.
+    /// The standing of a server that an agent's definition declares. Servers of plugins' agents are what the
+    /// administrator let in with the plugin.
     pub fn judge_for(&self, server: &McpServer, agent: AgentSource) -> McpStanding {
         self.judge.standing_for(server, agent)
     }

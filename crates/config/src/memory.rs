@@ -26,15 +26,15 @@ pub use self::rules::ConditionalRule;
 pub use self::tracker::{Applied, MemoryTracker};
 use crate::Problem;
 
-/// Where memory files are looked for. All paths are absolute.
+/// The places in which memory files are looked for. All paths are absolute.
 #[derive(Clone, Debug, Default)]
 pub struct MemorySources {
     pub cwd: PathBuf,
     pub repo_root: Option<PathBuf>,
     pub home: Option<PathBuf>,
-    /// What the administrator of the machine manages.
+    /// The directory that the administrator of the machine manages.
     pub managed_dir: Option<PathBuf>,
-    /// What managed settings say, as if it stood in the file that they are in.
+    /// The text of managed settings, as if it stood in the file that they are in.
     pub managed_text: Option<(PathBuf, String)>,
     /// The user's directories, such as `~/.claude`.
     pub config_dirs: Vec<PathBuf>,
@@ -48,7 +48,7 @@ pub struct MemorySources {
     pub follow_links_outside: bool,
 }
 
-/// Whose instructions a file holds.
+/// The owner of a file's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     Managed,
@@ -58,7 +58,7 @@ pub enum Scope {
     Local,
 }
 
-/// How a file came to be loaded.
+/// The way in which a file came to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// By its name: `CLAUDE.md` and the like.
@@ -132,7 +132,7 @@ pub fn render(files: &[MemoryFile]) -> Option<String> {
 }
 
 impl MemoryFile {
-    /// What the file is, for a heading.
+    /// The description of the file, for a heading.
     pub fn description(&self) -> String {
         let what = match self.scope {
             Scope::Managed => "instructions of this machine's administrator",

@@ -1,5 +1,5 @@
-//! Where things are: the directories of the user's definitions, of the program's state, and of the
-//! repository. Pure functions of their inputs, but for the search for a repository.
+//! Places: the directories of the user's definitions, of the program's state, and of the repository. Pure functions
+//! of their inputs, but for the search for a repository.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ const ENTRYPOINT: &str = "CLAUDE_CODE_ENTRYPOINT";
 /// The directory of sessions, by project.
 const PROJECTS: &str = "projects";
 
-/// Why the user's directories cannot be told.
+/// The reason why the user's directories are unknown.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum DirsError {
     #[error("there is no home directory to keep state in; help: set CENTURION_CONFIG_DIR")]
@@ -85,7 +85,7 @@ impl Dirs {
         Ok(Self { config, state, state_files, sessions })
     }
 
-    /// Where the user's definitions are read from; the later directory wins.
+    /// The directories from which the user's definitions are read; the later directory wins.
     pub fn config_dirs(&self) -> &[PathBuf] {
         &self.config
     }
@@ -106,19 +106,24 @@ impl Dirs {
         self.state.join("trust.json")
     }
 
-    /// Where the program keeps what it would otherwise have to find out at every start.
+    /// The directory of what the program would otherwise have to find out at every start.
     pub fn skill_index_dir(&self) -> PathBuf {
         self.state.join("cache/skills")
     }
 
-    /// Where the task lists are that agents share.
+    /// The directory of the task lists that agents share.
     pub fn task_lists_dir(&self) -> PathBuf {
         self.state.join("tasks")
     }
 
-    /// Where the sockets of sessions are by which others reach them.
+    /// The directory of the sockets by which other sessions reach a session.
     pub fn peers_dir(&self) -> PathBuf {
         self.state.join("peers")
+    }
+
+    /// The directory of the sockets by which members in other processes reach their session.
+    pub fn members_dir(&self) -> PathBuf {
+        self.state.join("members")
     }
 
     /// The program's own place of sessions, by project. It alone is tidied up.

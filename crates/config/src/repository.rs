@@ -1,4 +1,4 @@
-//! Where a checkout keeps its history, as far as the history is its own.
+//! The git directories of a checkout, as far as the history in them is its own.
 //!
 //! A directory can say anything about itself: that it is a worktree of another repository, that its history
 //! lies elsewhere. What it says counts where the other side says the same, or where nothing outside of it is
@@ -25,13 +25,13 @@ const LONGEST_BRANCH: usize = 200;
 /// The directories of one checkout's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitDirs {
-    /// What is this checkout's alone, such as `HEAD`.
+    /// The directory of this checkout alone, with `HEAD`.
     pub own: PathBuf,
-    /// What all worktrees share; the same as `own` for most checkouts.
+    /// The directory that all worktrees share; the same as `own` for most checkouts.
     pub common: PathBuf,
 }
 
-/// What a checkout is at.
+/// The branch or commit of a checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Head {
     Branch(String),
@@ -93,7 +93,7 @@ impl GitDirs {
         self.common.parent().filter(|_| is_worktree && named)
     }
 
-    /// What the checkout is at, without git; `None` where it is not to be told.
+    /// The branch or commit of the checkout, without git; `None` if it cannot be told.
     pub fn head(&self) -> Option<Head> {
         let head = self.own.join("HEAD");
         if head.is_symlink() {

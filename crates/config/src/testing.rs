@@ -1,4 +1,4 @@
-//! What tests that need a machine share: files below a scratch directory.
+//! A scratch machine for tests: files below a scratch directory.
 
 use std::fs;
 use std::os::unix::fs::symlink;

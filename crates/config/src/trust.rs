@@ -1,5 +1,5 @@
-//! Which folders a person trusts, and what of their contents was accepted: what a repository brings counts
-//! as it was then, and no further.
+//! Folders that a person trusts, and the contents of them that were accepted: what a repository brings counts as it
+//! was then, and no further.
 //!
 //! The answers are kept in one file of ours, the contents in one for each folder. What another program
 //! asked about the same folders is read and never written. Trust in the home directory is kept for one run
@@ -59,7 +59,7 @@ impl TrustKey {
     }
 }
 
-/// Where the answers are kept.
+/// The files that keep the answers.
 #[derive(Clone, Debug, Default)]
 pub struct TrustSources {
     /// Our own file, [`Dirs::trust_file`](crate::paths::Dirs::trust_file).
@@ -67,7 +67,7 @@ pub struct TrustSources {
     /// Another program's `.claude.json`.
     pub other: Option<PathBuf>,
     pub home: Option<PathBuf>,
-    /// Where commands of hooks and servers are run.
+    /// The directory in which commands of hooks and servers are run.
     pub start_dir: Option<PathBuf>,
 }
 
@@ -91,7 +91,7 @@ pub enum TrustedBy {
 }
 
 impl TrustState {
-    /// What the folder's repository has been given.
+    /// The trust that the folder's repository has.
     pub fn standing(&self) -> Standing {
         match self {
             Self::Trusted(_) => Standing::Full,
@@ -101,7 +101,7 @@ impl TrustState {
     }
 }
 
-/// What became of an answer.
+/// The result of keeping an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     Stored,
@@ -121,7 +121,7 @@ pub struct TrustError {
 pub struct Trust {
     sources: TrustSources,
     stored: Store,
-    /// What another program was told.
+    /// The folders that another program was told to trust.
     others: HashSet<PathBuf>,
     this_run: HashSet<PathBuf>,
     /// The contents that were accepted, by folder, as far as anything asked for them.
@@ -130,10 +130,10 @@ pub struct Trust {
     locations: Mutex<HashMap<PathBuf, (TrustKey, PathBuf)>>,
 }
 
-/// What must not be shown is taken out of a text by this before it is kept.
+/// Takes secrets out of a text before it is kept.
 pub type Redact<'r> = &'r dyn Fn(&str) -> String;
 
-/// What a program's content is called among the items of a folder.
+/// The name of a program's content among the items of a folder.
 const PROGRAM: &str = "program";
 
 /// The file. Fields of a later version are kept.
@@ -259,7 +259,7 @@ impl Trust {
         Ok(())
     }
 
-    /// What is different from what was accepted.
+    /// The difference between the contents now and those that were accepted.
     pub fn difference(
         &self,
         key: &TrustKey,
@@ -270,7 +270,7 @@ impl Trust {
         Ok(Difference::new(&self.record(key.path())?.items, present.collect()))
     }
 
-    /// What the folder that a run is started in has been given.
+    /// The trust that the folder of a run has.
     pub fn folder(self: &Arc<Self>, key: &TrustKey) -> FolderTrust {
         let content = ContentTrust::remembered(Arc::clone(self));
         FolderTrust { standing: self.state(key).standing(), content }
@@ -525,7 +525,7 @@ impl Trust {
 /// A folder that is expressly not trusted.
 struct Refused;
 
-/// What is to be done with a program of which no content was ever accepted.
+/// The rule for a program of which no content was ever accepted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unknown {
     Refused,

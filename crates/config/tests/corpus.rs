@@ -81,14 +81,14 @@ fn prefix(description: &str) -> String {
     words.join(" ").chars().take(80).collect()
 }
 
-/// How long the description of an agent is, as it was written.
+/// The length of an agent's description, as it was written.
 fn length_of_description(text: &str) -> usize {
     let front = frontmatter::read(text, &AGENT_GRAMMAR).unwrap().frontmatter.unwrap();
     let description = front.members.iter().find(|member| member.key == "description");
     description.and_then(|it| it.value.as_text()).map_or(0, |it| it.chars().count())
 }
 
-/// How the frontmatter was read, and the keys that the oracle does not treat one by one.
+/// The way in which the frontmatter was read, and the keys that the oracle does not treat one by one.
 fn reading(text: &str, grammar: &Grammar<'_>, treated: &[&str]) -> (&'static str, Vec<String>) {
     let page = frontmatter::read(text, grammar);
     let Ok(frontmatter::Page { frontmatter: Some(front), .. }) = page else {
@@ -210,7 +210,7 @@ fn commands_are_read_as_the_oracle_says() {
     corpus.compare("commands", |path, _| observe_skill(path, SkillKind::Command));
 }
 
-/// Where an expanded body has which commands.
+/// The commands in an expanded body, with their places.
 fn commands(expanded: &Expanded) -> Vec<(usize, usize, CommandForm)> {
     let pieces = expanded.pieces.iter().enumerate();
     let commands = pieces.filter_map(|(index, piece)| match piece {
@@ -248,7 +248,7 @@ fn skills_and_commands_are_expanded_for_any_arguments() {
                     assert_eq!(commands(&expanded), commands(&unchanged), "{}", path.display());
                 }
             }
-            // What people really give as an argument has a place in every command there is.
+            // A real argument of people has a place in every command there is.
             assert!(expanded("42 'a topic'").is_ok(), "{}", path.display());
         }
     }

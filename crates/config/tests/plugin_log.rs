@@ -1,5 +1,4 @@
-//! What loading plugins and their agents logs. Alone in its process: what is logged is decided once for
-//! all threads.
+//! The log of loading plugins and their agents. Alone in its process: the log is set up once for all threads.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 

@@ -37,7 +37,7 @@ fn said<T: Clone>(field: Option<&Located<T>>) -> Option<T> {
     field.map(|field| field.value.clone())
 }
 
-/// What an agent's file says; null for one that is none.
+/// The content of an agent's file; null for one that is none.
 fn agent(bytes: &[u8], path: &str) -> Value {
     let text = frontmatter::decode(bytes);
     let scope = AgentScope::Own(AgentSource::Project);
@@ -60,7 +60,7 @@ fn agent(bytes: &[u8], path: &str) -> Value {
     })
 }
 
-/// What a skill's or command's file says.
+/// The content of a skill's or command's file.
 fn skill(bytes: &[u8], path: &str, kind: SkillKind) -> Value {
     let text = frontmatter::decode(bytes);
     let path = Path::new("/p").join(path);

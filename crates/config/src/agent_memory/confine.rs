@@ -1,4 +1,4 @@
-//! Where paths really lead: no link in a directory may lead out of it.
+//! Real paths: no link in a directory may lead out of it.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub(super) fn real_path(path: &Path) -> Option<PathBuf> {
             Err(_) => return None,
             Ok(_) => {
                 let rest = path.strip_prefix(existing).ok()?;
-                // What does not exist has no parent to go back to.
+                // A path that does not exist has no parent to go back to.
                 let is_plain = rest.components().all(|it| matches!(it, Component::Normal(_)));
                 let real = existing.canonicalize().ok().filter(|_| is_plain)?;
                 return Some(real.components().chain(rest.components()).collect());

@@ -23,9 +23,9 @@ use crate::files::{self, FileError, Readers};
 pub(super) const SESSIONS: &str = "sessions";
 /// The folder of what consolidations replaced or removed, by time.
 const EARLIER: &str = ".earlier";
-/// How many of these are kept.
+/// The most earlier versions of a note that are kept.
 const MOST_EARLIER: usize = 5;
-/// How many notes on sessions are kept.
+/// The most notes on sessions that are kept.
 const MOST_SESSIONS: usize = 100;
 /// The file that says when notes were consolidated last.
 const STAMP: &str = ".consolidated";
@@ -34,7 +34,7 @@ const LONGEST_NAME: usize = 64;
 /// The longest description of a note, in bytes.
 const LONGEST_DESCRIPTION: usize = 200;
 
-/// Why notes cannot be written.
+/// The reason why notes cannot be written.
 #[derive(Debug, Error)]
 pub enum NoteError {
     #[error(transparent)]
@@ -54,7 +54,7 @@ pub enum NoteError {
     Unmovable { path: PathBuf, source: io::Error },
 }
 
-/// What a note is about.
+/// The subject of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoteKind {
     User,
@@ -118,7 +118,7 @@ impl NoteName {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     pub kind: NoteKind,
-    /// What it says, in one line.
+    /// Its content in one line.
     pub description: String,
     pub text: String,
 }
@@ -138,7 +138,7 @@ impl Note {
 pub struct Notes {
     pub index: String,
     pub files: BTreeMap<PathBuf, String>,
-    /// What is there and is no text, or too large, or a link.
+    /// Entries that are no text, or too large, or links.
     pub unreadable: Vec<PathBuf>,
 }
 
@@ -149,7 +149,7 @@ impl Notes {
     }
 }
 
-/// What a consolidation makes of notes.
+/// The result of a consolidation of notes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rearrangement {
     /// Notes that are new, or stand in the place of others.
@@ -347,7 +347,7 @@ impl Notes {
     }
 }
 
-/// How often a line names a file.
+/// The number of times that a line names a file.
 fn names(line: &str, name: &str) -> usize {
     let is_part = |it: char| it.is_alphanumeric() || matches!(it, '-' | '_' | '/' | '.');
     let places = line.match_indices(name).filter(|(at, _)| {

@@ -41,7 +41,7 @@ pub struct MemorySnapshot<'m> {
     directory: PathBuf,
 }
 
-/// What there is to do about a snapshot.
+/// The action that a snapshot calls for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SnapshotStanding {
     /// The project has none.
@@ -54,11 +54,11 @@ pub enum SnapshotStanding {
     UpToDate,
 }
 
-/// What a look at a snapshot came to.
+/// The result of a look at a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotLook {
     pub standing: SnapshotStanding,
-    /// What was left out of what was copied.
+    /// Files that were not copied, with the reasons.
     pub problems: Vec<Problem>,
 }
 
@@ -169,7 +169,7 @@ impl<'m> MemorySnapshot<'m> {
         // A manifest that cannot be read is replaced: this is how a broken snapshot is mended.
         let before = self.made_at().ok().flatten();
         let made_at = before.map_or(world.now(), |before| {
-            // Whatever the clock says, a new snapshot is newer than the one before.
+            // A new snapshot is newer than the one before, whatever the clock says.
             let after = before.saturating_add(SignedDuration::from_millis(1));
             world.now().max(after.unwrap_or(before))
         });

@@ -1,4 +1,4 @@
-//! What an agent remembers, as text for its system prompt.
+//! The memory of an agent, as text for its system prompt.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use crate::files::{FileError, is_absence};
 /// The file that is shown from the start.
 pub(super) const INDEX: &str = "MEMORY.md";
 
-/// How much of it is shown: this many lines or bytes, whichever come first.
+/// The most lines or bytes of it that are shown; the lower limit counts.
 const MOST_LINES: usize = 200;
 const MOST_BYTES: usize = 25_000;
 
-/// How many notes on sessions are looked at, and how many of the newest are shown.
+/// The most notes on sessions that are looked at, and the most of the newest that are shown.
 const MOST_SESSIONS: usize = 1_000;
 const SHOWN_SESSIONS: usize = 5;
 
@@ -31,7 +31,7 @@ pub struct MemoryText {
     pub content: String,
     /// Whether the file goes on.
     pub is_cut: bool,
-    /// Why the file cannot be read, if so.
+    /// The reason why the file cannot be read, if so.
     pub problem: Option<Problem>,
 }
 
@@ -39,7 +39,7 @@ impl MemoryText {
     /// Reads the index of a memory. What is in the way is a problem, and the text is empty.
     pub(super) fn load(memory: &AgentMemory) -> Self {
         let path = memory.directory().join(INDEX);
-        // What is found to be inside is what is opened, wherever links lead by then.
+        // The real path is checked and then opened, so that links that change meanwhile do not matter.
         let inside = |own: PathBuf| real_path(&path).filter(|real| real.starts_with(own));
         let Some(real) = memory.confined().and_then(inside) else {
             let message = "is a link that leads elsewhere, and is not followed".to_owned();
@@ -66,7 +66,7 @@ impl MemoryText {
                 let is_cut_apart = error.utf8_error().error_len().is_none() && good >= MOST_BYTES;
                 let mut bytes = error.into_bytes();
                 bytes.truncate(good);
-                // What was valid stays valid.
+                // Valid text stays valid.
                 let text = String::from_utf8(bytes).unwrap_or_default();
                 if !is_cut_apart {
                     let line = 1 + text.matches('\n').count();
@@ -172,12 +172,12 @@ fn render_main(directory: &str) -> String {
     )
 }
 
-/// What the main agent is told of its notes.
+/// The text about its notes that the main agent is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NotesIndex {
     /// `None` if there are none.
     pub text: Option<String>,
-    /// Why the index cannot be read, if so.
+    /// The reason why the index cannot be read, if so.
     pub problem: Option<Problem>,
 }
 
@@ -240,7 +240,7 @@ fn last_sessions(memory: &AgentMemory) -> Option<String> {
     ))
 }
 
-/// What the index says now.
+/// The present content of the index.
 fn present(text: &MemoryText) -> String {
     if let Some(problem) = &text.problem {
         return format!("`{INDEX}` cannot be shown: it {}.", one_line(&problem.message));

@@ -17,16 +17,16 @@ const MOST_ENTRIES: usize = 1_000;
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 const LARGEST_FILE: u64 = 1024 * 1024;
 
-/// How many folders may lie in each other.
+/// The deepest nesting of folders.
 const DEEPEST: usize = 4;
 
 /// Names longer than this leave no room for a number.
 const LONGEST_NAME: usize = 200;
 
-/// How many earlier versions of a file are kept beside it.
+/// The most earlier versions of a file that are kept beside it.
 const MOST_KEPT: u32 = 999;
 
-/// Why a tree cannot be read or written.
+/// The reason why a tree cannot be read or written.
 #[derive(Debug, Error)]
 pub enum TreeError {
     #[error("{} has more than {MOST_ENTRIES} files", .0.display())]
@@ -47,18 +47,18 @@ pub enum TreeError {
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) files: BTreeMap<PathBuf, String>,
-    /// What was left out.
+    /// Files that were left out, with the reasons.
     pub(super) problems: Vec<Problem>,
 }
 
-/// What became of a tree that was laid over another.
+/// The result of laying a tree over another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Laid {
     /// The files that were written.
     pub written: Vec<PathBuf>,
-    /// What stood in their places, and where it is now.
+    /// Files that stood in their places, each with its path now.
     pub kept: Vec<(PathBuf, PathBuf)>,
-    /// What was left out.
+    /// Files that were left out, with the reasons.
     pub problems: Vec<Problem>,
 }
 

@@ -19,7 +19,7 @@ use crate::scan::{Found, Memo, Pick, Place};
 use crate::settings::{DeclaredAgent, Level, Off, printable};
 use crate::trust::{ContentTrust, PowerItem, Reach};
 
-/// What a file of a directory turned out to be.
+/// The result of reading a file of a directory.
 type ReadFile = Result<Option<ReadAgent>, FailedAgent>;
 
 /// All agents, sorted by name.
@@ -27,10 +27,10 @@ type ReadFile = Result<Option<ReadAgent>, FailedAgent>;
 pub struct AgentCatalog {
     /// One for each name.
     pub active: Vec<ActiveAgent>,
-    /// Those whose name a stronger one has.
+    /// Agents whose name a stronger one has.
     pub shadowed: Vec<ShadowedAgent>,
     pub failed: Vec<FailedAgent>,
-    /// What their authors should know.
+    /// Remarks for their authors.
     pub problems: Vec<Problem>,
 }
 
@@ -234,7 +234,7 @@ impl<'s> Gathering<'s> {
         }
     }
 
-    /// What is stronger than the files of a source.
+    /// Adds the agents that are stronger than the files of a source.
     fn before_files(&mut self, source: AgentSource) {
         match source {
             AgentSource::Flag => {
@@ -247,7 +247,7 @@ impl<'s> Gathering<'s> {
         }
     }
 
-    /// What is weaker than the files of a source.
+    /// Adds the agents that are weaker than the files of a source.
     fn after_files(&mut self, source: AgentSource) {
         match source {
             AgentSource::Policy => self.settings(Level::Managed, source),
@@ -358,7 +358,7 @@ fn sort_key(definition: &AgentDefinition) -> (String, String) {
     (name.to_lowercase(), name.clone())
 }
 
-/// Which places are looked at: a caller that watches files watches these.
+/// The directories that are looked at: a caller that watches files watches these.
 pub fn watched_directories(sources: &AgentSources) -> Vec<PathBuf> {
     let wanted = STRONGEST_FIRST.into_iter().filter(|source| sources.wants(*source));
     let places = wanted.flat_map(|source| sources.places(source));

@@ -1,4 +1,4 @@
-//! What an agent is, in whatever form its author wrote it down.
+//! The definition of an agent, in every form that its author may write.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -53,7 +53,8 @@ pub struct AgentDefinition {
     pub omit_claude_md: Option<Located<bool>>,
     /// A short warning that it is reminded of.
     pub critical_reminder: Option<Located<String>>,
-    /// Why its hooks, its servers, a mode that allows more and free writing to its memory do not count, if so.
+    /// The reason why its hooks, its servers, a mode that allows more and free writing to its memory do not count, if
+    /// so.
     pub withheld: Option<Unaccepted>,
     pub origin: AgentOrigin,
 }
@@ -93,8 +94,8 @@ impl AgentDefinition {
         }
     }
 
-    /// What has to be accepted before all of a definition in a project counts; `None` where nothing in it
-    /// acts for the user. The text is that of the whole file, for the prompt steers what acts.
+    /// The item that has to be accepted before all of a definition in a project counts; `None` if nothing in it acts
+    /// for the user. The text is that of the whole file, for the prompt steers what acts.
     pub(crate) fn power_item(&self, text: &str) -> Option<PowerItem> {
         let loosens = |mode: &&Located<String>| mode.value != MODE_THAT_TIGHTENS;
         let mode = self.permission_mode.as_ref().filter(loosens).map(|mode| mode.line);
@@ -111,7 +112,7 @@ impl AgentDefinition {
         Some(PowerItem::of_text(&self.origin.path, Some(line), name, text, values))
     }
 
-    /// What it says before the first input, if that is a command.
+    /// Its text before the first input, if that is a command.
     pub fn initial_command(&self) -> Option<&Located<String>> {
         self.initial_prompt.as_ref().filter(|prompt| prompt.trim_start().starts_with('/'))
     }
@@ -122,7 +123,7 @@ impl AgentDefinition {
     }
 }
 
-/// Who defined an agent, the weakest first.
+/// The source of an agent, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AgentSource {
     BuiltIn,
@@ -161,7 +162,7 @@ impl fmt::Display for AgentSource {
     }
 }
 
-/// Where a definition was written.
+/// The file and line of a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentOrigin {
     pub source: AgentSource,
@@ -199,7 +200,7 @@ impl AgentModel {
     }
 }
 
-/// How hard an agent is asked to think.
+/// The effort that an agent is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentEffort {
     Level(Effort),
@@ -218,11 +219,11 @@ impl fmt::Display for AgentEffort {
 /// The mode that takes away from any other.
 const MODE_THAT_TIGHTENS: &str = "plan";
 
-/// What `permissionMode` may say.
+/// The values of `permissionMode`.
 pub const PERMISSION_MODES: [&str; 8] =
     ["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", "bubble"];
 
-/// Where an agent works apart from its parent.
+/// The place in which an agent works apart from its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
@@ -249,7 +250,7 @@ impl FromStr for Isolation {
     }
 }
 
-/// Whose memory an agent keeps.
+/// The scope of the memory that an agent keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryScope {

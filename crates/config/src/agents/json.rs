@@ -29,15 +29,15 @@ pub struct JsonAgentError {
     pub line: usize,
 }
 
-/// What a JSON object of agents holds.
+/// The agents of a JSON object.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JsonAgents {
     pub agents: Vec<ReadAgent>,
-    /// Why others were left out. Each names its agent.
+    /// The reasons why others were left out. Each names its agent.
     pub errors: Vec<JsonAgentError>,
 }
 
-/// Why `--agents` cannot be used.
+/// The reason why `--agents` cannot be used.
 #[derive(Debug, Error)]
 pub enum AgentsFlagError {
     #[error("--agents: there is no file `{}`", .0.display())]

@@ -13,10 +13,10 @@ use crate::fields::{Fields, Located, Weight};
 use crate::frontmatter::{self, FrontmatterError, Grammar, Member, Shape, Value};
 use crate::settings::printable;
 
-/// How frontmatter of agents is cut where it is no YAML.
+/// The grammar by which frontmatter of agents is cut where it is no YAML.
 pub const AGENT_GRAMMAR: Grammar<'static> = Grammar { known: &reading::PIECE_KEYS, raw: &[] };
 
-/// Whose file it is, and so what it must say.
+/// The owner of a file, which decides on the fields that it needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AgentScope {
     /// Needs a name and a description.
@@ -38,7 +38,7 @@ impl AgentScope {
     }
 }
 
-/// Why a file is no agent although it means to be one.
+/// The reason why a file is no agent although it means to be one.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum AgentFileError {
     #[error("{0}")]

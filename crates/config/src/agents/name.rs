@@ -1,4 +1,4 @@
-//! Which names agents may have, and which names mean the same agent.
+//! Names of agents: which are allowed, and which mean the same agent.
 
 use centurion_protocol::is_hidden;
 use thiserror::Error;
@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Longer than any name that is typed; it becomes a directory's name.
 const LONGEST: usize = 128;
 
-/// Why a name cannot be an agent's.
+/// The reason why a name cannot be an agent's.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum NameError {
     #[error("is empty")]

@@ -9,7 +9,7 @@ use super::markdown::{AgentScope, FailedAgent, read_markdown};
 use super::reading::{ReadAgent, Vocabulary};
 use crate::scan::{Memo, Pick, Place};
 
-/// What was found in a place.
+/// The agents and problems of a place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadPlace {
     pub agents: Vec<ReadAgent>,
@@ -48,7 +48,7 @@ pub fn read_place(path: &Path, vocabulary: &Vocabulary, world: &dyn World) -> Re
     read
 }
 
-/// Whose a file is, by what lies around it.
+/// The owner of a file, by the folders around it.
 fn scope_of(path: &Path) -> AgentScope {
     let above = path.ancestors().filter(|it| it.file_name().is_some_and(|it| it == "agents"));
     let plugin = above.filter_map(Path::parent).find(|root| is_plugin(root));

@@ -40,7 +40,7 @@ pub(super) const PIECE_KEYS: [&str; 24] = [
     "allowedTools",
 ];
 
-/// How many of [`PIECE_KEYS`] no definition has.
+/// The number of [`PIECE_KEYS`] that no definition has.
 const FOREIGN: usize = 4;
 
 /// The keys that a definition may have.
@@ -63,7 +63,7 @@ const SYNONYMS: [(&str, &str); 10] = [
 /// The short names of models.
 const ALIASES: [&str; 5] = ["sonnet", "opus", "haiku", "fable", "inherit"];
 
-/// What the rest of the program knows, for hints about names.
+/// The names that the rest of the program knows, for hints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vocabulary {
     /// The names of all tools, with those that they once had; empty where nothing shall be said about
@@ -109,7 +109,7 @@ pub(super) fn read_fields(
     definition.critical_reminder = fields.text("criticalSystemReminder_EXPERIMENTAL");
 }
 
-/// What remains to be told once all fields are taken.
+/// The remarks that remain once all fields are taken.
 pub(super) fn finish(fields: Fields) -> Vec<Remark> {
     fields.finish(AGENT_KEYS, &SYNONYMS)
 }

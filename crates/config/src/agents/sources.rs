@@ -1,4 +1,4 @@
-//! Where agents are looked for, the strongest place first.
+//! The places in which agents are looked for, the strongest first.
 
 use std::path::{Path, PathBuf};
 
@@ -15,9 +15,9 @@ pub(crate) const PROJECT_DIRS: [&str; 2] = [".claude", ".centurion"];
 /// Everything that may define agents. All paths are absolute.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentSources {
-    /// What the administrator of the machine manages.
+    /// The directory that the administrator of the machine manages.
     pub managed_dir: Option<PathBuf>,
-    /// What `--agents` or a host gave, as [`read_agents_flag`](super::read_agents_flag) read it.
+    /// The agents of `--agents` or of a host, as [`read_agents_flag`](super::read_agents_flag) read them.
     pub flag: Vec<ReadAgent>,
     /// `agents` of all settings, the strongest first.
     pub settings: Vec<DeclaredAgent>,
@@ -35,7 +35,7 @@ pub struct AgentSources {
     pub content: ContentTrust,
 }
 
-/// Where a session is, and what belongs to its project.
+/// The directory of a session, and the folders of its project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectFolders {
     pub cwd: PathBuf,
@@ -57,7 +57,7 @@ pub struct PluginAgents {
     pub root: PathBuf,
     /// Directories and single files; one that is reached twice loads once.
     pub paths: Vec<PathBuf>,
-    /// What the texts of its agents may name.
+    /// The variables that the texts of its agents may name.
     pub variables: PluginVariables,
     /// Whether all that its agents say counts.
     pub power: Power,
@@ -66,7 +66,7 @@ pub struct PluginAgents {
 /// An agent that is part of the program, as Markdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuiltInAgent {
-    /// What stands for a path in messages.
+    /// The text that stands for a path in messages.
     pub path: &'static str,
     pub text: &'static str,
 }

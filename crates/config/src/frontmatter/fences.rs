@@ -1,4 +1,4 @@
-//! Where frontmatter begins and ends, as people mark it.
+//! The beginning and the end of frontmatter, as people mark them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::lines::key_of;
 use super::{FrontmatterError, LARGEST, Note};
 
-/// How far a whole file may be indented, as happens to what is copied out of a document.
+/// The widest indent of a whole file, as text has that is copied out of a document.
 const WIDEST_INDENT: usize = 8;
 
 /// The parts of a text. Line numbers count from one.
@@ -16,7 +16,7 @@ pub(super) struct Fences {
     pub(super) first_line: usize,
     pub(super) body: usize,
     pub(super) body_line: usize,
-    /// What had to be overlooked.
+    /// Parts that had to be overlooked.
     pub(super) notes: Vec<Note>,
 }
 

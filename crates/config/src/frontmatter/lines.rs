@@ -6,7 +6,7 @@
 use super::value::{Member, Shape, Value};
 use super::{Grammar, Note, yaml};
 
-/// What people put before the lines of a conversation.
+/// Words that people put before the lines of a conversation.
 const SPEAKERS: [&str; 18] = [
     "agent",
     "answer",
@@ -28,12 +28,12 @@ const SPEAKERS: [&str; 18] = [
     "when",
 ];
 
-/// What was found.
+/// The lines of a block.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pub(super) members: Vec<Member>,
     pub(super) notes: Vec<Note>,
-    /// Where the block ended although no fence closed it: the place in it and the line.
+    /// The end of the block if no fence closed it: the place in it and the line.
     pub(super) end: Option<(usize, usize)>,
 }
 
@@ -41,13 +41,13 @@ pub(super) struct Lines {
 struct Piece<'t> {
     key: &'t str,
     line: usize,
-    /// What stands on the line of the key, after its colon.
+    /// The text on the line of the key, after its colon.
     head: &'t str,
     /// The lines after that one.
     following: &'t str,
-    /// Where the key and the lines after it begin in the block.
+    /// The place in the block at which the key and the lines after it begin.
     starts: (usize, usize),
-    /// How many examples have begun in it and not ended.
+    /// The number of examples that have begun in it and not ended.
     open_examples: usize,
 }
 

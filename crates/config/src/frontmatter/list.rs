@@ -2,7 +2,7 @@
 
 use super::value::{Shape, Value};
 
-/// How the names of a list were kept apart.
+/// The separator between the names of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Separator {
     Commas,

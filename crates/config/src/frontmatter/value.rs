@@ -1,4 +1,4 @@
-//! What stands in frontmatter: text as it was written, lists and maps, each with its line.
+//! Values of frontmatter: text as it was written, lists and maps, each with its line.
 
 use serde_json::{Map, Number, Value as Json};
 
@@ -30,7 +30,7 @@ pub struct Text {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     pub key: String,
-    /// Where the key stands.
+    /// The line of the key.
     pub line: usize,
     pub value: Value,
 }
@@ -71,7 +71,7 @@ impl Value {
         }
     }
 
-    /// What kind of value it is, for a message.
+    /// The kind of value, for a message.
     pub fn kind(&self) -> &'static str {
         match self.shape {
             Shape::Null => "nothing",

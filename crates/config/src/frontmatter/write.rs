@@ -50,7 +50,7 @@ fn scalar(text: &str, is_text: bool) -> String {
         && !matches!(text, "null" | "Null" | "NULL");
     let looks_otherwise =
         matches!(Value::plain(1, text).to_json(), Json::Bool(_) | Json::Number(_));
-    // What is a number or a truth value stays one, and text must not become one.
+    // A number or a truth value stays one, and text must not become one.
     let is_plain = if looks_otherwise { !is_text } else { is_safe };
     if is_plain { text.to_owned() } else { quoted(text) }
 }

@@ -9,13 +9,13 @@ use granit_parser::{Event, Options, Parser, ScalarStyle, ScanError, Span};
 
 use super::value::{Member, Shape, Text, Value};
 
-/// How deep lists and maps may lie in each other.
+/// The deepest nesting of lists and maps.
 const DEEPEST: usize = 32;
 
-/// How many values there may be, with those that references repeat.
+/// The most values, with those that references repeat.
 const MOST_VALUES: usize = 10_000;
 
-/// Why a text is no YAML that is read here.
+/// The reason why a text is no YAML that is read here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct YamlError {
     pub(super) line: usize,
@@ -60,7 +60,7 @@ enum Content {
 }
 
 struct Builder {
-    /// What is added to a line of the parser.
+    /// The number that is added to a line of the parser.
     offset: usize,
     open: Vec<Open>,
     root: Option<Value>,
@@ -202,7 +202,7 @@ fn fail(line: usize, reason: &str) -> YamlError {
     YamlError { line, reason: reason.to_owned() }
 }
 
-/// How many values a value holds, itself included.
+/// The number of values in a value, itself included.
 fn size_of(value: &Value) -> usize {
     1 + match &value.shape {
         Shape::Null | Shape::Text(_) => 0,

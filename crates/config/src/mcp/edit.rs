@@ -20,7 +20,7 @@ const PROJECTS: &str = "projects";
 const ENABLED: &str = "enabledMcpServers";
 const DISABLED: &str = "disabledMcpServers";
 
-/// Where a server is written.
+/// The file in which a server is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum McpTarget {
     /// For the user, in this project.
@@ -31,7 +31,7 @@ pub enum McpTarget {
     User,
 }
 
-/// What a user says about a server in this project.
+/// The choice of a user about a server in this project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum McpChoice {
     /// It runs, though the repository brought it.
@@ -150,7 +150,7 @@ impl McpPlaces {
         let (own, others) = keys.split_last().ok_or(McpEditError::ProjectName)?;
         change(&file, |draft| {
             let mut text: Option<String> = None;
-            // What was said under another name of the project no longer counts.
+            // A choice under another name of the project no longer counts.
             let wanted = others.iter().map(|key| (key, McpChoice::Unsaid));
             for (key, choice) in wanted.chain([(own, choice)]) {
                 for (list, on_it) in
@@ -295,7 +295,7 @@ fn remove(
     target: McpTarget,
     name: &str,
 ) -> Result<Change, McpEditError> {
-    // What is not there is not made.
+    // A file that is not there is not made.
     if !file.path().exists() {
         return Ok(Change::AlreadyThere);
     }

@@ -30,12 +30,12 @@ const TYPES: [&str; 6] = ["stdio", "http", "streamable-http", "sse", "ws", "sdk"
 /// The shortest time that a call can be given.
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What became of one entry.
+/// The result of parsing one entry.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedServer {
     /// `None` if it cannot be used; the problems say why.
     pub server: Option<McpServer>,
-    /// What it is reached by as it was written, variables and all, without secrets.
+    /// The command or address as it was written, variables and all, without secrets.
     pub endpoint: String,
     pub problems: Vec<Problem>,
 }
@@ -52,7 +52,7 @@ pub fn parse_server(
     read_server(name, &Node::of_value(value, line), origin.clone(), variables)
 }
 
-/// What is wrong with a name; `None` if nothing is.
+/// The fault of a name; `None` if it has none.
 pub fn name_problem(name: &str) -> Option<String> {
     let is_good = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-');
     if name.is_empty() || !name.chars().all(is_good) {
@@ -345,7 +345,7 @@ impl Reader<'_> {
         let is_good = Url::parse(url)
             .is_ok_and(|url| schemes.contains(&url.scheme()) && url.host().is_some());
         if !is_good {
-            // What was written may hold a secret.
+            // The written text may hold a secret.
             let schemes = schemes.join(":// or ");
             self.refuse(line, &format!("its `{key}` is no {schemes}:// address"));
         }

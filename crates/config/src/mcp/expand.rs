@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use centurion_protocol::Env;
 
-/// What a variable may stand for.
+/// The values of variables.
 #[derive(Clone, Copy, Debug)]
 pub struct McpVariables<'v> {
     pub env: &'v Env,
-    /// What this program knows, such as `CLAUDE_PROJECT_DIR`; it counts before the environment.
+    /// Values that this program knows, such as `CLAUDE_PROJECT_DIR`; they count before the environment.
     pub known: &'v BTreeMap<String, String>,
 }
 

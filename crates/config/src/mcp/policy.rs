@@ -1,4 +1,4 @@
-//! Which servers may run at all: the lists of allowed and denied ones in the settings.
+//! Servers that may run at all: the lists of allowed and denied ones in the settings.
 //!
 //! An item names a server by its name, by its whole command, or by its address with `*` for any part. A
 //! denied server never runs. Where there is a list of allowed ones, a server must be on it; one that names
@@ -17,7 +17,7 @@ pub(super) struct Policy {
     /// `None` if no setting limits what may run.
     allowed: Option<Vec<Item>>,
     denied: Vec<Sourced<Item>>,
-    /// Who limits it, for the message.
+    /// The setting that limits it, for the message.
     limited_by: Option<Origin>,
 }
 
@@ -53,7 +53,7 @@ impl Policy {
         }
     }
 
-    /// Why a server may not run; `None` if it may.
+    /// The reason why a server may not run; `None` if it may.
     pub(super) fn denial(&self, server: &McpServer) -> Option<McpDenial> {
         if let Some(item) = self.denied.iter().find(|item| item.value.matches(server)) {
             return Some(McpDenial::Listed(item.origin.clone()));

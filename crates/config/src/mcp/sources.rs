@@ -1,5 +1,4 @@
-//! Where servers are declared, and what stands there. A file that cannot be read is told, and the others
-//! count.
+//! Declarations of servers, and the files that hold them. A file that cannot be read is told, and the others count.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -19,12 +18,12 @@ use crate::trust::{PowerItem, TrustKey};
 /// Other things are kept in these files, too.
 pub(super) const LARGEST_STATE: u64 = 64 * 1024 * 1024;
 
-/// How many problems of one file are told.
+/// The most problems of one file that are told.
 const MOST_PROBLEMS: usize = 50;
 
 pub(super) const SERVERS: &str = "mcpServers";
 
-/// What stands for a file where `--mcp-config` held the JSON itself.
+/// The name of the source in messages where `--mcp-config` held the JSON itself.
 pub(super) const FLAG: &str = "--mcp-config";
 
 /// The files of a user and a project that servers are declared in.
@@ -34,8 +33,8 @@ pub struct McpPlaces {
     pub project_dirs: Vec<PathBuf>,
     /// See [`Dirs::state_files`].
     pub state_files: Vec<PathBuf>,
-    /// What the project may be called in the state files, the nearest directory first. New things are
-    /// written under the last name.
+    /// Names of the project in the state files, the nearest directory first. New entries are written under the last
+    /// name.
     pub project_keys: Vec<PathBuf>,
 }
 
@@ -62,7 +61,7 @@ impl McpPlaces {
     }
 }
 
-/// What `--mcp-config` says.
+/// A value of `--mcp-config`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpFlag {
     File(PathBuf),
@@ -104,7 +103,7 @@ impl McpFlag {
     }
 }
 
-/// Who is asked about the servers of a project's `.mcp.json`.
+/// The way in which servers of a project's `.mcp.json` are approved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum McpApproval {
     /// The user is asked about the folder only: servers of a trusted folder run.
@@ -117,18 +116,18 @@ pub enum McpApproval {
 /// All that decides which servers there are.
 #[derive(Clone, Debug)]
 pub struct McpSources<'s> {
-    /// What the administrator of the machine manages.
+    /// The directory that the administrator of the machine manages.
     pub managed_dir: Option<PathBuf>,
-    /// What `--mcp-config` says, in order.
+    /// The values of `--mcp-config`, in order.
     pub flags: Vec<McpFlag>,
     /// `--strict-mcp-config`: only what the flags say counts.
     pub is_strict: bool,
     pub places: McpPlaces,
-    /// Which levels are read, whether the folder is trusted, and what the keys about servers say.
+    /// The levels that are read, the trust of the folder, and the keys about servers.
     pub settings: &'s Settings,
     pub approval: McpApproval,
     pub env: &'s Env,
-    /// What variables stand for besides the environment, such as `CLAUDE_PROJECT_DIR`.
+    /// The values of variables besides the environment, such as `CLAUDE_PROJECT_DIR`.
     pub variables: BTreeMap<String, String>,
 }
 
@@ -141,7 +140,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// What has to be accepted before a server of the project runs; `None` for servers of others.
+    /// The item that has to be accepted before a server of the project runs; `None` for servers of others.
     pub(super) fn power_item(&self) -> Option<PowerItem> {
         let file = self.origin.file.as_ref().filter(|_| self.origin.scope == McpScope::Project)?;
         let name = format!("server `{}`", printable(&self.name));
@@ -160,7 +159,7 @@ pub(super) struct Found {
     pub(super) problems: Vec<Problem>,
 }
 
-/// What a state file says about servers of the project, whichever file declares them.
+/// The choices of a state file about servers of the project, whichever file declares them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Choices {
     pub(super) file: PathBuf,
@@ -314,7 +313,7 @@ impl Found {
         self.entries.append(&mut entries);
     }
 
-    /// What a state file says about this project.
+    /// Reads the entries of a state file about this project.
     fn project_state(&mut self, path: &Path, text: &str, keys: &[PathBuf], wants_servers: bool) {
         let mut choices = Choices { file: path.to_owned(), ..Choices::default() };
         for key in keys.iter().filter_map(|key| key.to_str()) {

@@ -1,4 +1,4 @@
-//! What is to be done with each server that was declared, and why.
+//! The standing of each declared server, with its reason.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,7 +28,7 @@ pub enum McpStanding {
     Pending,
 }
 
-/// Who switched a server off.
+/// The setting that switched a server off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpDisabled {
     /// The user, for this project; it is kept in this file.
@@ -39,7 +39,7 @@ pub enum McpDisabled {
     Strict,
 }
 
-/// What keeps a server from running.
+/// The rule that keeps a server from running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum McpDenial {
     /// There is a file of managed servers, and only those run.
@@ -121,7 +121,7 @@ pub(super) struct Judge {
     managed: Option<PathBuf>,
     is_strict: bool,
     policy: Policy,
-    /// Who leaves servers to plugins and managed files.
+    /// The setting that leaves servers to plugins and managed files.
     plugin_only: Option<Origin>,
     /// The strongest file first.
     choices: Vec<Choices>,
@@ -149,8 +149,8 @@ impl Judge {
         }
     }
 
-    /// What becomes of a server, if none of the same name is stronger. `content` says whether a server of
-    /// the project was accepted as it is.
+    /// The standing of a server, if none of the same name is stronger. `content` says whether a server of the project
+    /// was accepted as it is.
     pub(super) fn standing(
         &self,
         server: &McpServer,
@@ -160,7 +160,7 @@ impl Judge {
         self.standing_of(server, is_left, content)
     }
 
-    /// What becomes of a server that an agent declares: it comes from where the agent does.
+    /// The standing of a server that an agent declares: it comes from the agent's source.
     pub(super) fn standing_for(&self, server: &McpServer, agent: AgentSource) -> McpStanding {
         use AgentSource::{BuiltIn, Plugin, Policy};
         let is_left = matches!(agent, Plugin | Policy | BuiltIn);
@@ -180,7 +180,7 @@ impl Judge {
             return McpStanding::Denied(denial);
         }
         match &server.origin.scope {
-            // What is asked for by name for this very run was not switched off.
+            // A server that is asked for by name for this very run was not switched off.
             McpScope::Flag | McpScope::Host => McpStanding::Active,
             scope => match self.disabled(scope, server) {
                 Some(disabled) => McpStanding::Disabled(disabled),
@@ -236,7 +236,7 @@ impl Judge {
         }
     }
 
-    /// What the user chose: the strongest file that says anything about the name decides.
+    /// The user's choice: the strongest file that says anything about the name decides.
     fn choice(&self, name: &str) -> Option<(Choice, &PathBuf)> {
         self.choices.iter().find_map(|choices| {
             let has = |names: &[String]| names.iter().any(|it| it == name);

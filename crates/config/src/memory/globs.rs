@@ -2,10 +2,10 @@
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// How many patterns the braces of one rule may stand for.
+/// The most patterns that the braces of one rule may stand for.
 const BUDGET: usize = 1000;
 
-/// How many braces one pattern may have: each is looked through for what it holds.
+/// The most braces of one pattern: each is looked through for its contents.
 const MOST_BRACES: usize = 100;
 
 /// Splits a list at its commas, but not at those within braces.
@@ -56,7 +56,8 @@ pub(super) fn glob(pattern: &str) -> Result<Glob, String> {
         .map_err(|error| format!("`{pattern}` is no glob: {}", error.kind()))
 }
 
-/// What a pattern with braces stands for; `None` if that is more than `budget` patterns, or too much to look through.
+/// The patterns that a pattern with braces stands for; `None` if they are more than `budget`, or too many to look
+/// through.
 fn expand(pattern: &str, budget: usize) -> Option<Vec<String>> {
     if pattern.matches('{').count() > MOST_BRACES {
         return None;

@@ -19,10 +19,10 @@ use crate::files::LEADS_OUT;
 /// Instructions are texts for a model; what is larger than this is something else.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
-/// How many imports may lead from a file to another.
+/// The longest chain of imports.
 const DEEPEST: usize = 4;
 
-/// What has been read so far.
+/// The files that have been read so far.
 pub(super) struct Loader<'m> {
     sources: &'m MemorySources,
     excludes: &'m GlobSet,
@@ -108,7 +108,7 @@ impl<'m> Loader<'m> {
 
     /// The files of one directory of a project.
     pub(super) fn project_directory(&mut self, directory: &Path) {
-        // What is the user's own was read as such, or was moved elsewhere and is not wanted.
+        // A file of the user was read as such, or was moved elsewhere and is not wanted.
         let is_home = self.sources.home.as_deref() == Some(directory);
         let (claude, ours) = (directory.join(".claude"), directory.join(".centurion"));
         let first = self.files.len();

@@ -15,11 +15,11 @@ use crate::frontmatter;
 pub struct ConditionalRule {
     pub path: PathBuf,
     pub scope: Scope,
-    /// What its `paths` say.
+    /// The patterns of its `paths`.
     pub patterns: Vec<String>,
     /// The real path of the file, to which its imports are relative.
     pub(super) real: PathBuf,
-    /// What the patterns are relative to.
+    /// The directory that the patterns are relative to.
     pub(super) base: PathBuf,
     pub(super) globs: GlobSet,
     pub(super) body: String,
@@ -38,8 +38,7 @@ pub(super) struct RuleText<'t> {
     pub(super) first_line: usize,
     /// `None` for a rule that always applies.
     pub(super) condition: Option<(Vec<String>, GlobSet)>,
-    /// What is wrong with it, and on which line. The rule then applies always, unless it cannot be
-    /// told to what.
+    /// The fault in it, and its line. The rule then applies always, unless its subject cannot be told.
     pub(super) problem: Option<(usize, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! What has been said already: memory that applies once a file is read is given once.
+//! Texts that were given already: memory that applies once a file is read is given once.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub struct MemoryTracker {
     applied: Vec<MemoryFile>,
 }
 
-/// What applies since a file was read.
+/// Memory that applies since a file was read.
 #[derive(Debug, Default)]
 pub struct Applied {
     pub files: Vec<MemoryFile>,
@@ -54,7 +54,7 @@ impl MemoryTracker {
         introduced(&files)
     }
 
-    /// What applied from the start.
+    /// Memory that applied from the start.
     pub fn files(&self) -> &[MemoryFile] {
         &self.memory.files
     }

@@ -22,7 +22,7 @@ const MOST_FILES: usize = 2_000;
 const MOST_BYTES: u64 = 32 * 1024 * 1024;
 const DEEPEST: usize = 16;
 
-/// Why the whole of a plugin cannot be compared with what was accepted.
+/// The reason why the whole of a plugin cannot be compared with what was accepted.
 #[derive(Debug, Error)]
 enum TreeError {
     #[error("{} cannot be read: {error}", path.display())]
@@ -101,7 +101,7 @@ fn power_item(root: &Path) -> Result<PowerItem, TreeError> {
     Ok(item.with_commands(tree.commands.into_iter(), root))
 }
 
-/// What a plugin is called among what has to be accepted.
+/// The name of a plugin among the items that have to be accepted.
 fn item_name(root: &Path) -> String {
     format!("plugin `{}`", printable(&root.file_name().unwrap_or_default().to_string_lossy()))
 }

@@ -1,4 +1,4 @@
-//! What lies in a plugin's directory, whether or not the plugin is switched on.
+//! The contents of a plugin's directory, also while the plugin is switched off.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub struct Bundle {
     pub(super) agent: Option<MainAgent>,
     /// Parts that cannot be used.
     pub errors: Vec<Problem>,
-    /// What its author should know.
+    /// Remarks for its author.
     pub remarks: Vec<Problem>,
 }
 
@@ -44,7 +44,7 @@ pub struct Bundle {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginHooks {
     pub value: Value,
-    /// Where the parts of the value were written.
+    /// The lines of the parts of the value.
     pub lines: Lines,
     pub file: PathBuf,
     /// The line of the whole value.

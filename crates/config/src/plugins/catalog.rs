@@ -25,16 +25,16 @@ use crate::trust::ContentTrust;
 /// Everything that decides which plugins there are. All paths are absolute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PluginSources {
-    /// What `--plugin-dir` names, in order.
+    /// The directories of `--plugin-dir`, in order.
     pub plugin_dirs: Vec<PathBuf>,
     pub stores: PluginStores,
-    /// Where the session is; `${CLAUDE_PROJECT_DIR}` stands for it.
+    /// The directory of the session; `${CLAUDE_PROJECT_DIR}` stands for it.
     pub project_dir: PathBuf,
-    /// What the settings say, as far as the folder is trusted.
+    /// The plugin settings, as far as the folder is trusted.
     pub settings: PluginSettings,
     /// Directories of skills, in which plugins may lie, too.
     skills_dirs: Vec<SkillsDir>,
-    /// Why those do not count, where the administrator of the machine says so.
+    /// The reason why those do not count, if the administrator of the machine says so.
     skills_dirs_denied: Option<String>,
     /// Says which plugins of the repository were accepted.
     content: ContentTrust,
@@ -63,7 +63,7 @@ impl PluginSources {
 /// All plugins.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PluginCatalog {
-    /// Those of `--plugin-dir` first, then by their ids. No two have the same name.
+    /// Plugins of `--plugin-dir` first, then by their ids. No two have the same name.
     pub enabled: Vec<Arc<Plugin>>,
     pub disabled: Vec<DisabledPlugin>,
     pub problems: Vec<Problem>,
@@ -160,7 +160,7 @@ impl<'s> Gathering<'s> {
         Self { sources, contents, policy, looks, candidates: Vec::new(), catalog }
     }
 
-    /// What `--plugin-dir` names is on for this run, unless managed settings say otherwise.
+    /// Adds the plugins of `--plugin-dir`: they are on for this run, unless managed settings say otherwise.
     fn flagged(&mut self) {
         for root in &self.sources.plugin_dirs {
             let usual_name = root.file_name().unwrap_or_default().to_string_lossy();
@@ -245,7 +245,7 @@ impl<'s> Gathering<'s> {
         }
     }
 
-    /// What lies among skills. The user's own counts as a whole; what a repository brings has to be accepted.
+    /// Adds the plugins among skills. The user's own count as a whole; a repository's have to be accepted.
     fn among_skills(&mut self) {
         for place in &self.sources.skills_dirs {
             for root in place.plugins(&mut self.looks, &mut self.catalog.problems) {
@@ -390,8 +390,8 @@ impl<'s> Gathering<'s> {
     }
 }
 
-/// Why plugins in directories of skills do not count: where only plugins of marketplaces may bring something, a
-/// manifest beside a skill must not be the way around.
+/// The reason why plugins in directories of skills do not count: if only plugins of marketplaces may bring something,
+/// a manifest beside a skill must not be the way around.
 fn denial_of_skills_dirs(settings: &Settings) -> Option<String> {
     let only = settings.plugin_only();
     let origin = [only.skills, only.agents, only.hooks, only.mcp].into_iter().flatten().next()?;

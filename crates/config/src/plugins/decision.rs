@@ -18,7 +18,7 @@ pub struct DisabledPlugin {
     pub why: WhyDisabled,
 }
 
-/// Why a plugin is not on.
+/// The reason why a plugin is not on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WhyDisabled {
     /// Settings switch it off.
@@ -53,14 +53,14 @@ impl fmt::Display for WhyDisabled {
     }
 }
 
-/// What becomes of a plugin.
+/// The decision about a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     On(EnabledBy, Power),
     Off(WhyDisabled),
 }
 
-/// What decides where no setting does: whether the plugin is installed for this user and project, and the
+/// The facts that decide if no setting does: whether the plugin is installed for this user and project, and the
 /// default of its manifest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unsaid {
@@ -100,7 +100,7 @@ pub(super) fn decide(switches: &[PluginSwitch], id: &PluginId, unsaid: Unsaid) -
     }
 }
 
-/// Who blocks a plugin that `--plugin-dir` names: only managed settings can.
+/// The setting that blocks a plugin of `--plugin-dir`: only managed settings can.
 pub(super) fn managed_block(switches: &[PluginSwitch], id: &PluginId) -> Option<Origin> {
     let id = id.to_string();
     let managed = switches.iter().find(|it| it.id == id && it.origin.level == Level::Managed)?;

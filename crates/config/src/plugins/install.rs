@@ -22,10 +22,10 @@ use crate::settings::draft::InTheWay;
 use crate::settings::edit::change;
 use crate::settings::{Change, EditError, SettingsFile};
 
-/// How much of a commit stands for a version.
+/// The number of letters of a commit that stand for a version.
 const COMMIT_LETTERS: usize = 12;
 
-/// Why something cannot be installed or removed.
+/// The reason why something cannot be installed or removed.
 #[derive(Debug, Error)]
 pub enum StoreError {
     #[error("{}", listed(.0))]
@@ -47,13 +47,13 @@ fn listed(problems: &[Problem]) -> String {
     lines.join("\n")
 }
 
-/// What is to be installed.
+/// A plugin that is to be installed.
 #[derive(Debug)]
 pub struct Installation<'i> {
     pub id: &'i PluginId,
     /// The plugin's directory, which is copied.
     pub from: &'i Path,
-    /// What its marketplace says about it.
+    /// The entry of its marketplace.
     pub entry: Option<&'i MarketplaceEntry>,
     /// The commit that it was fetched at.
     pub commit: Option<String>,
@@ -62,11 +62,11 @@ pub struct Installation<'i> {
     pub project: Option<&'i Path>,
 }
 
-/// What was installed.
+/// A plugin that was installed.
 #[derive(Debug)]
 pub struct Installed {
     pub plugin: InstalledPlugin,
-    /// What was left out, and what does not work in it.
+    /// Files that were left out, and parts that do not work.
     pub problems: Vec<Problem>,
 }
 
@@ -324,7 +324,7 @@ fn swap(new: &Path, place: &Path) -> Result<(), StoreError> {
     }
     if let Err(error) = fs::rename(new, place) {
         if has_old {
-            // What was there comes back; the error that matters is the first one.
+            // The earlier files come back; the error that matters is the first one.
             let _ = fs::rename(&old, place);
         }
         return Err(changed(place, error));

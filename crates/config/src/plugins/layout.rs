@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::settings::printable;
 
-/// Why a path cannot be used.
+/// The reason why a path cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PartPathError {
     #[error(

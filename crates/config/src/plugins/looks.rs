@@ -1,4 +1,4 @@
-//! What was looked at while plugins were read, so that it can be told whether to read them again.
+//! Files that were looked at while plugins were read: they tell whether plugins have to be read again.
 
 use std::path::{Path, PathBuf};
 

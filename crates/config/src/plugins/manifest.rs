@@ -12,10 +12,10 @@ use crate::fields::Located;
 use crate::settings::document::{self, Json, Member, Node};
 use crate::settings::{closest, printable};
 
-/// How many unknown fields are told.
+/// The most unknown fields that are told.
 const MOST_UNKNOWN: usize = 20;
 
-/// What a plugin says about itself.
+/// The manifest of a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
     pub name: String,
@@ -39,7 +39,7 @@ pub struct Manifest {
 pub(super) struct NamedParts {
     pub(super) agents: Vec<Located<String>>,
     pub(super) skills: Vec<Located<String>>,
-    /// Where given, `commands/` does not count.
+    /// Paths of commands. If it is given, `commands/` does not count.
     pub(super) commands: Option<Vec<Located<String>>>,
     pub(super) hooks: Vec<Reference>,
     pub(super) servers: Vec<Reference>,
@@ -54,7 +54,7 @@ pub(super) enum Reference {
     Inline(Node),
 }
 
-/// What a field may hold.
+/// The shape of a field's value.
 #[derive(Clone, Copy)]
 enum Shape {
     Text,
@@ -71,7 +71,7 @@ enum Shape {
     Anything,
 }
 
-/// What this program does with a field.
+/// The use that this program makes of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     Read,
@@ -113,11 +113,11 @@ const FIELDS: [(&str, Shape, Use); 26] = [
 /// The folder of the better place.
 pub(super) const PLUGIN_FOLDER: &str = ".claude-plugin";
 
-/// Where a manifest may be, the better place first.
+/// The paths of a manifest, the better one first.
 pub(super) const PLACES: [&str; 2] = [".claude-plugin/plugin.json", "plugin.json"];
 
 impl Manifest {
-    /// What a plugin without a manifest would say.
+    /// The manifest of a plugin without one.
     pub(super) fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -285,7 +285,7 @@ fn fits(shape: Shape, node: &Node) -> bool {
     }
 }
 
-/// What a field may hold, to follow "must be".
+/// The shape of a field's value, to follow "must be".
 fn wanted(shape: Shape) -> &'static str {
     match shape {
         Shape::Text => "text",

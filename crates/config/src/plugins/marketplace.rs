@@ -12,10 +12,10 @@ use crate::files::{self, LARGEST_SETTINGS};
 use crate::settings::document::{self, Json, Node};
 use crate::settings::printable;
 
-/// Where a marketplace's file is in its directory.
+/// The path of a marketplace's file in its directory.
 pub const MARKETPLACE_FILE: &str = ".claude-plugin/marketplace.json";
 
-/// What an entry says about itself as an entry, and not about its plugin.
+/// The fields of an entry that are about the entry, and not about its plugin.
 const OF_ENTRIES: [&str; 6] =
     ["source", "category", "tags", "strict", "relevance", "defaultEnabled"];
 
@@ -30,7 +30,7 @@ pub struct Marketplace {
     pub file: PathBuf,
     /// The directory that relative paths begin at.
     root: PathBuf,
-    /// What goes before a relative path.
+    /// The directory that goes before a relative path.
     plugin_root: Option<String>,
 }
 
@@ -42,7 +42,7 @@ pub struct MarketplaceEntry {
     pub description: Option<String>,
     pub version: Option<String>,
     pub line: usize,
-    /// What it says for its plugin, where that has no manifest of its own.
+    /// The fields for its plugin, if that has no manifest of its own.
     pub manifest: Map<String, Value>,
 }
 

@@ -1,5 +1,5 @@
-//! What plugins and marketplaces may be called. Their names become parts of paths, of the names of tools
-//! and of keys in settings, so that little is allowed in them.
+//! Names of plugins and marketplaces. They become parts of paths, of the names of tools and of keys in settings, so
+//! that little is allowed in them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,7 +23,7 @@ pub const SKILLS_DIR: &str = "skills-dir";
 /// Names that no marketplace may give itself.
 const RESERVED: [&str; 4] = [INLINE, LOCAL, "builtin", SKILLS_DIR];
 
-/// Why a name cannot be a plugin's or a marketplace's.
+/// The reason why a name cannot be a plugin's or a marketplace's.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum PluginNameError {
     #[error("a name is missing")]

@@ -1,4 +1,4 @@
-//! What a plugin lets its user configure, and what the user configured.
+//! Options of a plugin: those that it declares, and the values that its user configured.
 //!
 //! Values come from `pluginConfigs` of settings that are the user's own. Those that a plugin calls
 //! sensitive are not taken from there: a file of settings is no place for secrets.
@@ -119,7 +119,7 @@ impl UserOption {
     }
 }
 
-/// What each option stands for: what the user configured, or else its default.
+/// The value of each option: the configured one, or else its default.
 pub(super) fn configured(
     options: &[UserOption],
     config: Option<&Value>,

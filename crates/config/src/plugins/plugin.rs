@@ -18,7 +18,7 @@ use crate::mcp::{McpOrigin, McpScope, McpTransport, McpVariables, ParsedServer, 
 use crate::settings::{Level, Origin};
 use crate::skills::PluginSkills;
 
-/// How much a plugin may do.
+/// The power of a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Power {
     /// The user brought it in: all that it has counts.
@@ -31,7 +31,7 @@ pub enum Power {
 }
 
 impl Power {
-    /// Why not all of the plugin counts, as it is now.
+    /// The reason why not all of the plugin counts, as it is now.
     pub fn limit(&self) -> Option<String> {
         match self {
             Self::Full => None,
@@ -41,7 +41,7 @@ impl Power {
     }
 }
 
-/// Where a plugin was found.
+/// The place in which a plugin was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PluginPlace {
     /// `--plugin-dir`.
@@ -52,7 +52,7 @@ pub enum PluginPlace {
     SkillsDir(PathBuf),
 }
 
-/// Who switched a plugin on.
+/// The setting or flag that switched a plugin on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EnabledBy {
     /// `--plugin-dir`.
@@ -69,9 +69,9 @@ pub struct Plugin {
     pub place: PluginPlace,
     pub enabled_by: EnabledBy,
     pub power: Power,
-    /// Where it keeps what outlives its versions; see [`Plugin::make_data_dir`].
+    /// The directory for data that outlives its versions; see [`Plugin::make_data_dir`].
     pub data: PathBuf,
-    /// What the user configured, by its key.
+    /// The configured values, by their keys.
     pub options: BTreeMap<String, String>,
     pub(super) bundle: Arc<Bundle>,
     pub(super) variables: PluginVariables,
@@ -138,7 +138,7 @@ impl Plugin {
         self.bundle.agent.as_ref().filter(|_| self.is_full())
     }
 
-    /// What its texts may name.
+    /// The variables that its texts may name.
     pub fn variables(&self) -> &PluginVariables {
         &self.variables
     }

@@ -1,4 +1,4 @@
-//! Which marketplaces may be used at all: the lists of allowed and blocked sources in managed settings.
+//! Marketplaces that may be used at all: the lists of allowed and blocked sources in managed settings.
 
 use std::path::Path;
 
@@ -46,8 +46,8 @@ impl MarketplacePolicy {
         read
     }
 
-    /// Why a marketplace may not be used; `None` if it may. One whose source is not known is used only
-    /// where no setting limits the sources.
+    /// The reason why a marketplace may not be used; `None` if it may. One whose source is not known is used only if
+    /// no setting limits the sources.
     pub fn denial(&self, source: Option<&MarketplaceSource>) -> Option<String> {
         let blocked =
             self.blocked.iter().find(|item| source.is_some_and(|it| covers(&item.value, it)));

@@ -15,7 +15,7 @@ use crate::paths::{Dirs, repo_root};
 use crate::settings::Settings;
 use crate::skills::MOST_LISTED;
 
-/// Whose a directory of skills is.
+/// The owner of a directory of skills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keeper {
     User,
@@ -26,7 +26,7 @@ pub(super) enum Keeper {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SkillsDir {
     path: PathBuf,
-    /// What links must not lead out of.
+    /// The directory that links must not lead out of.
     within: PathBuf,
     pub(super) keeper: Keeper,
 }
@@ -115,7 +115,7 @@ impl SkillsDir {
     }
 }
 
-/// Where the manifest has to be that makes a folder among skills a plugin.
+/// The path of the manifest that makes a folder among skills a plugin.
 pub(crate) fn manifest_of(folder: &Path) -> PathBuf {
     let [place, _] = PLACES;
     folder.join(place)

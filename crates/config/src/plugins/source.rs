@@ -1,4 +1,4 @@
-//! Where marketplaces and plugins come from, as people and files write it. Nothing is fetched here.
+//! Sources of marketplaces and plugins, as people and files write them. Nothing is fetched here.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::settings::printable;
 /// The ways that git may fetch by. Others can run commands.
 const SCHEMES: [&str; 5] = ["https", "http", "ssh", "git", "file"];
 
-/// Why something is no source.
+/// The reason why a text is no source.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum SourceError {
     #[error(
@@ -127,7 +127,7 @@ impl fmt::Display for GitSource {
     }
 }
 
-/// Where a marketplace is.
+/// The source of a marketplace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MarketplaceSource {
     Directory(PathBuf),
@@ -210,7 +210,7 @@ impl fmt::Display for MarketplaceSource {
     }
 }
 
-/// Where a plugin of a marketplace is.
+/// The source of a plugin of a marketplace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntrySource {
     /// Below the marketplace's own directory.

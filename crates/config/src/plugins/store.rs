@@ -1,4 +1,4 @@
-//! What is installed and which marketplaces are known: the directories that keep it, and their two lists.
+//! Installed plugins and known marketplaces: the directories that keep them, and their two lists.
 //!
 //! The last directory is ours. Another program's has the same layout; it is read and never written.
 
@@ -82,7 +82,7 @@ pub struct KnownMarketplace {
     pub store: PathBuf,
 }
 
-/// What the directories hold, ours first.
+/// The contents of the directories, ours first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoreContents {
     pub plugins: Vec<InstalledPlugin>,
@@ -104,12 +104,12 @@ impl PluginStores {
         &self.ours
     }
 
-    /// Where a plugin keeps what outlives its versions.
+    /// The directory for data of a plugin that outlives its versions.
     pub(super) fn data_dir(&self, id: &PluginId) -> PathBuf {
         self.ours.join("data").join(id.data_name())
     }
 
-    /// What is installed and known.
+    /// The installed plugins and known marketplaces.
     pub fn contents(&self) -> StoreContents {
         self.look(&mut Looks::default())
     }
@@ -124,7 +124,7 @@ impl PluginStores {
 }
 
 impl StoreContents {
-    /// What a plugin is installed as in this project: its own first, then what is for all projects.
+    /// The installed version of a plugin in this project: its own first, then the one for all projects.
     pub(super) fn installed(&self, id: &PluginId, project: &Path) -> Option<&InstalledPlugin> {
         let all = || self.plugins.iter().filter(|plugin| plugin.id == *id);
         let of_project = all().find(|plugin| plugin.project.is_some() && plugin.is_for(project));

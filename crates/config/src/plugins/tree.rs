@@ -13,7 +13,7 @@ const MOST_FILES: usize = 20_000;
 const MOST_BYTES: u64 = 512 * 1024 * 1024;
 const DEEPEST: usize = 32;
 
-/// Why a tree cannot be copied.
+/// The reason why a tree cannot be copied.
 #[derive(Debug, Error)]
 pub enum TreeError {
     #[error("{} cannot be copied: {error}", path.display())]

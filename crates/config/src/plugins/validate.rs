@@ -21,12 +21,12 @@ use crate::skills::{PluginSkills, SkillLoader, SkillSources};
 /// Only the plugin is looked at.
 const NOTHING_ELSE: LevelChoice = LevelChoice { user: false, project: false, local: false };
 
-/// What was found out about a directory.
+/// The result of validating a directory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Validation {
-    /// What cannot be used as it is.
+    /// Parts that cannot be used as they are.
     pub errors: Vec<Problem>,
-    /// What its author should know.
+    /// Remarks for its author.
     pub warnings: Vec<Problem>,
     /// The name of the plugin, if it is one.
     pub plugin: Option<String>,

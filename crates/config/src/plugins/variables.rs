@@ -1,4 +1,4 @@
-//! What `${NAME}` stands for in the texts of a plugin.
+//! Values of `${NAME}` in the texts of a plugin.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ const ROOT: &str = "CLAUDE_PLUGIN_ROOT";
 const DATA: &str = "CLAUDE_PLUGIN_DATA";
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 
-/// What a plugin's user configured goes by names that begin so.
+/// The beginning of the names of values that a plugin's user configured.
 pub(super) const OPTION: &str = "user_config.";
 
 /// Characters that mean something to a shell even inside of double quotes.
@@ -53,8 +53,8 @@ impl PluginVariables {
         }
     }
 
-    /// Those that may stand in a shell's command: the plugin's own places, if no shell would take a part
-    /// of them for something else. The project is in the environment of a hook, which quotes itself.
+    /// The variables that may stand in a shell's command: the plugin's own places, if no shell would take a part of
+    /// them for something else. The project is in the environment of a hook, which quotes itself.
     pub(crate) fn for_shell(&self) -> Self {
         let own = self.0.iter().filter(|(name, value)| {
             [ROOT, DATA].contains(&name.as_str()) && !value.contains(UNSAFE_IN_A_SHELL)

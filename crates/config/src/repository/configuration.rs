@@ -1,7 +1,7 @@
 //! The configuration of a repository as git reads it: its own files, the user's, and what both include.
 //!
-//! Which keys lead git to run something changes with every version of git: a key counts unless it is known to name no
-//! program.
+//! The keys that lead git to run something change with every version of git: a key counts unless it is known to name
+//! no program.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +15,7 @@ use super::LARGEST_GIT_FILE;
 /// The largest file of configuration that is looked at.
 const LARGEST: u64 = 1024 * 1024;
 
-/// How deep files include others, as in git itself.
+/// The deepest nesting of included files, as in git itself.
 const DEEPEST: usize = 10;
 
 /// Sections whose keys name no program that git runs.
@@ -203,7 +203,7 @@ impl Setting {
     }
 }
 
-/// Where the repository of a work tree keeps what is its own and what worktrees share.
+/// The directories of a work tree's repository: its own, and the one that worktrees share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Directories {
     /// The first is its own.
@@ -243,7 +243,7 @@ fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes.get(..end).unwrap_or_default()))
 }
 
-/// What files of configuration say.
+/// The settings of files of configuration.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Configuration {
     pub(crate) settings: Vec<Setting>,
@@ -251,7 +251,7 @@ pub(crate) struct Configuration {
     pub(crate) is_cut: bool,
 }
 
-/// What the files of a repository say, and all that they include.
+/// The settings of a repository's files, and of all that they include.
 pub(crate) fn of_repository(root: &Path, home: Option<&Path>) -> Configuration {
     let directories = directories(root);
     let mut all = Configuration { is_cut: !directories.is_whole, ..Configuration::default() };
@@ -263,7 +263,7 @@ pub(crate) fn of_repository(root: &Path, home: Option<&Path>) -> Configuration {
     all
 }
 
-/// What the user's own files say, and all that they include.
+/// The settings of the user's own files, and of all that they include.
 pub(crate) fn of_user(home: &Path) -> Configuration {
     let mut all = Configuration::default();
     for name in USERS {
@@ -287,7 +287,7 @@ impl Configuration {
         };
         for (key, value) in entries(&text) {
             let setting = Setting { file: file.to_owned(), key, value };
-            // Whatever the condition: it may hold at the next start.
+            // A file is included whatever its condition: that may hold at the next start.
             if let Some(included) = setting.included(home).filter(|_| depth < DEEPEST) {
                 // The home of another user, or where git is installed.
                 let is_elsewhere = setting.value.starts_with('~')
@@ -306,7 +306,7 @@ pub(crate) fn in_home(value: &str, home: Option<&Path>) -> Option<PathBuf> {
     Some(home?.join(value.strip_prefix("~/")?))
 }
 
-/// What a regular file holds, unless git reads some of it only: a zero ends its texts. Never waits.
+/// The contents of a regular file, unless git reads only a part of it: a zero ends its texts. Never waits.
 fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
     let (file, _) = open_followed(path).ok()?;
     bounded::read_all(file, most).ok().filter(|bytes| !bytes.contains(&0))
@@ -411,7 +411,7 @@ impl Reader<'_> {
 
     fn value(&mut self) -> Option<String> {
         let mut value = String::new();
-        // How much of it is there without the blanks behind it.
+        // The length without the blanks behind it.
         let mut length = 0;
         let (mut is_quoted, mut is_comment) = (false, false);
         loop {

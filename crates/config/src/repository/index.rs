@@ -18,7 +18,7 @@ const LONGEST_TOLD: u16 = 0xfff;
 /// The mode of an entry that is a commit of another repository.
 const GITLINK: u32 = 0o160_000;
 
-/// Where the entries are that stand for other repositories, from the top of the work tree. `None` if the index of this
+/// The paths of entries that stand for other repositories, from the top of the work tree. `None` if the index of this
 /// directory of git cannot be read.
 pub(crate) fn gitlinks(git: &Path) -> Option<Vec<PathBuf>> {
     let file = git.join("index");
@@ -26,7 +26,7 @@ pub(crate) fn gitlinks(git: &Path) -> Option<Vec<PathBuf>> {
         return Some(Vec::new());
     }
     let index = read(&file)?;
-    // How long the names of objects are is not written down; the entries tell, unless both would do.
+    // The index does not tell the length of names of objects; the entries do, unless both lengths would fit.
     let mut readings = [20, 32].into_iter().filter_map(|hash| Index { bytes: &index, hash }.read());
     let mut found = readings.next()?;
     if index_count(&index) > 0 && readings.next().is_some() {
@@ -65,7 +65,7 @@ struct Found {
 
 struct Index<'a> {
     bytes: &'a [u8],
-    /// How long the names of objects are.
+    /// The length of the names of objects.
     hash: usize,
 }
 
@@ -112,7 +112,7 @@ impl Index<'_> {
                 found.links.push(PathBuf::from(OsStr::from_bytes(&name)));
             }
         }
-        // What follows the entries ends with the sum of all.
+        // The part behind the entries ends with the sum of all.
         let end = self.bytes.len().checked_sub(self.hash).filter(|end| at <= *end)?;
         while at < end {
             let size = usize::try_from(self.number(at + 4)?).ok()?;

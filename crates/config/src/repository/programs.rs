@@ -1,5 +1,5 @@
-//! What git runs by itself in a work tree: programs that the configuration of the repository names, and of those that
-//! its index lists, and the hook that even a command that only reads sets off.
+//! Programs that git runs by itself in a work tree: those that the configuration of the repository names, those that the
+//! configuration of a repository in its index names, and the hook that even a command that only reads sets off.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::files;
 use crate::paths::main_checkout;
 use crate::trust::{Lookup, NamedFiles, PowerItem, named_files};
 
-/// How many repositories within a work tree are looked into.
+/// The most repositories within a work tree that are looked into.
 const MOST_REPOSITORIES: usize = 2_000;
 
 /// Git runs this one when it has looked at the times of files, as `git status` does.
@@ -19,7 +19,7 @@ const HOOK: &str = "post-index-change";
 /// The largest hook that is read.
 const LARGEST_HOOK: u64 = 1024 * 1024;
 
-/// What git may run without being told to.
+/// The programs that git may run without being told to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GitPrograms {
     pub(crate) items: Vec<PowerItem>,
@@ -27,7 +27,7 @@ pub(crate) struct GitPrograms {
     pub(crate) is_whole: bool,
 }
 
-/// What git may run at the top of a work tree.
+/// The programs that git may run at the top of a work tree.
 pub(crate) fn git_programs(root: &Path, home: Option<&Path>) -> GitPrograms {
     let mut items = Vec::new();
     let mut seen = BTreeSet::new();
@@ -76,7 +76,7 @@ fn of_work_tree(work_tree: &Path, root: &Path, home: Option<&Path>) -> GitProgra
     let users = home.map(configuration::of_user).unwrap_or_default();
     let is_whole = !own.is_cut && !users.is_cut;
     let (own, users) = (own.settings, users.settings);
-    // What is missing is fetched from there.
+    // Missing objects are fetched from there.
     let fetches = own.iter().any(Setting::fetches);
     let runs = |it: &&Setting| !it.is_plain() || fetches && it.is_address();
     // The user's own counts where it leads into the work tree.
@@ -98,7 +98,7 @@ fn of_work_tree(work_tree: &Path, root: &Path, home: Option<&Path>) -> GitProgra
     GitPrograms { items, is_whole }
 }
 
-/// Where git looks for hooks: in each place that a file names, and in the one that it has by itself.
+/// The directories in which git looks for hooks: each that a file names, and git's own.
 fn hook_directories<'s>(
     work_tree: &Path,
     settings: impl Iterator<Item = &'s Setting>,
@@ -114,7 +114,7 @@ fn hook_directories<'s>(
     named.chain(own).collect()
 }
 
-/// What a setting names below a directory.
+/// The file that a setting names below a directory.
 fn named(setting: &Setting, work_tree: &Path, root: &Path, home: Option<&Path>) -> NamedFiles {
     let directory = setting.file.parent().unwrap_or(root);
     let lookup = Lookup { places: &[directory, work_tree], root, home };

@@ -27,13 +27,13 @@ pub(super) enum Role {
     Script,
 }
 
-/// What a variable or another command stands for.
+/// The letter that stands for the value of a variable or of another command.
 pub(super) const UNKNOWN: char = '\u{1}';
 
-/// How deep commands within commands are taken apart.
+/// The deepest nesting of commands within commands that are taken apart.
 const DEEPEST: usize = 8;
 
-/// How many texts one word may stand for.
+/// The most texts that one word may stand for.
 const MOST_ALTERNATIVES: usize = 256;
 
 /// The names under which commands know the directory of the project.
@@ -91,7 +91,7 @@ const INTERPRETERS: [&str; 26] = [
     "zsh",
 ];
 
-/// What an interpreter adds to the name of a script.
+/// The endings that an interpreter adds to the name of a script.
 const ENDINGS: [&str; 11] = [
     ".js",
     ".cjs",
@@ -214,7 +214,7 @@ struct Reader<'a> {
     runs_text: bool,
     /// Something carries out files whose names others print.
     runs_files: bool,
-    /// What only reads files does just that.
+    /// True if the command only reads files.
     is_plain: bool,
     /// Some word may be more texts than are looked at.
     cut: &'a Cell<bool>,
@@ -396,7 +396,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What a token may stand for, without its quotes. Commands in it go to `inner`.
+    /// The texts that a token may stand for, without its quotes. Commands in it go to `inner`.
     fn expand(
         &self,
         token: &str,
@@ -472,8 +472,8 @@ impl Reader<'_> {
         texts.texts
     }
 
-    /// What `${…}` may stand for: the value, or the word that stands in for it, such as `b` in `${a:-b}` and
-    /// `${a/x/b}`.
+    /// The texts that `${…}` may stand for: the value, or the word that stands in for it, such as `b` in `${a:-b}`
+    /// and `${a/x/b}`.
     fn parameter(
         &self,
         content: &str,
@@ -500,7 +500,7 @@ impl Reader<'_> {
         self.variable(name).into_iter().chain(words).collect()
     }
 
-    /// What a variable may stand for.
+    /// The texts that a variable may stand for.
     fn variable(&self, name: &str) -> Vec<String> {
         let first = match self.home {
             _ if PROJECT.contains(&name) => ".".to_owned(),
@@ -549,9 +549,9 @@ fn is_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// What an interpreter runs, which these words follow.
+/// The script that an interpreter runs, whose words these are.
 fn script(interpreter: &str, words: &[String], mentions: &mut Vec<Mention>) {
-    /// What follows these is a command, or the name of a task.
+    /// Words that a command or the name of a task follows.
     const OTHERS: [&str; 5] = ["bun", "deno", "eval", "exec", "xargs"];
     let is_option = |word: &String| word.starts_with(['-', '+']) && word != "-m";
     let at = words.iter().position(|word| !is_option(word));
@@ -576,7 +576,7 @@ fn script(interpreter: &str, words: &[String], mentions: &mut Vec<Mention>) {
         return;
     }
     add(operand, Role::Script, mentions);
-    // What follows an option may be a part of it: `bash -o errexit tools/*.sh`.
+    // The word behind an option may be a part of it: `bash -o errexit tools/*.sh`.
     if !options.is_empty()
         && let Some(next) = rest.iter().position(|word| !is_option(word))
     {
@@ -657,7 +657,7 @@ fn add(word: &str, role: Role, mentions: &mut Vec<Mention>) {
         let parts = word.split(is_border).filter(|part| !part.is_empty());
         mentions.extend(parts.map(|part| Mention { text: part.to_owned(), role: Role::Named }));
     }
-    // What is unknown may be a path up to there: `$tool.sh`.
+    // The unknown part may be a path up to there: `$tool.sh`.
     let known = word.trim_start_matches(UNKNOWN);
     if role >= Role::Command
         && known.len() < word.len()
@@ -666,7 +666,7 @@ fn add(word: &str, role: Role, mentions: &mut Vec<Mention>) {
     {
         mentions.push(Mention { text: format!("**/{word}"), role: Role::Script });
     }
-    // What is unknown may be a directory: `$(pwd)/check.sh`, `$hooks/check.sh`.
+    // The unknown part may be a directory: `$(pwd)/check.sh`, `$hooks/check.sh`.
     if let Some((_, tail)) = word.rsplit_once(UNKNOWN)
         && let Some(tail) = tail.strip_prefix('/')
     {
@@ -688,11 +688,11 @@ struct Segment {
     tokens: Vec<String>,
     inputs: Vec<String>,
     outputs: Vec<String>,
-    /// What it prints goes to the next one.
+    /// Its output goes to the next one.
     is_piped: bool,
 }
 
-/// Where the next token belongs.
+/// The place to which the next token belongs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Belongs {
     Word,
@@ -842,23 +842,23 @@ fn redirection(letters: &[char], from: usize, splitter: &mut Splitter) -> usize 
     let end = position(letters, from, |it| !matches!(it, '<' | '>'));
     let is_input = letters.get(from) == Some(&'<');
     let end = if matches!(letters.get(end), Some('&' | '|')) { end + 1 } else { end };
-    // What follows a process substitution is a command.
+    // A command follows a process substitution.
     if letters.get(end) != Some(&'(') {
         splitter.belongs = if is_input { Belongs::Input } else { Belongs::Output };
     }
     end
 }
 
-/// Where the first such letter is, or the end.
+/// The position of the first such letter, or the end.
 fn position(letters: &[char], from: usize, is_it: impl Fn(char) -> bool) -> usize {
     let found = letters.iter().skip(from).position(|letter| is_it(*letter));
     found.map_or(letters.len(), |found| from + found).max(from.min(letters.len()))
 }
 
-/// How deep quotes and brackets within each other are followed.
+/// The deepest nesting of quotes and brackets that is followed.
 const DEEPEST_QUOTES: usize = 32;
 
-/// Where the bracket at `from` is closed, or the end.
+/// The position at which the bracket at `from` is closed, or the end.
 fn balanced(letters: &[char], from: usize, is_quoted: bool, depth: usize) -> usize {
     if depth > DEEPEST_QUOTES {
         return letters.len();

@@ -1,4 +1,4 @@
-//! What grants power in a folder, as content: one item for each hook, server, rule or definition.
+//! Content of a folder that grants power: one item for each hook, server, rule or definition.
 //!
 //! An item counts if exactly this content was accepted. The text that is judged is the text that was
 //! parsed, so that nothing can be exchanged between the two.
@@ -19,13 +19,13 @@ use crate::settings::Standing;
 pub struct PowerItem {
     pub file: PathBuf,
     pub line: Option<usize>,
-    /// What it is, such as `permissions.allow` or ``agent `scout` ``.
+    /// Its kind, such as `permissions.allow` or ``agent `scout` ``.
     pub name: String,
-    /// What it says, in one normal form.
+    /// Its text, in one normal form.
     pub text: String,
     /// Texts that may name files which it runs.
     commands: Vec<String>,
-    /// Where they run, besides the usual places.
+    /// The directory in which they run, besides the usual places.
     work_tree: Option<PathBuf>,
 }
 
@@ -204,7 +204,7 @@ fn normal_form(value: &Value) -> String {
     serde_json::to_string_pretty(&sorted(value)).unwrap_or_default()
 }
 
-/// Whose acceptance is enough for an item.
+/// The acceptance that is enough for an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// That of the item's own folder.
@@ -213,7 +213,7 @@ pub enum Reach {
     Parent,
 }
 
-/// Why an item does not count.
+/// The reason why an item does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unaccepted {
     /// Its folder is not trusted.
@@ -284,7 +284,7 @@ impl ContentTrust {
         Self(Judge::AsItIs(standing))
     }
 
-    /// What is remembered of all folders.
+    /// The trust in all folders that are remembered.
     pub fn remembered(trust: Arc<Trust>) -> Self {
         Self(Judge::Remembered(trust))
     }
@@ -325,7 +325,7 @@ impl fmt::Debug for ContentTrust {
     }
 }
 
-/// What the folder that a run was started in has been given.
+/// The trust that the folder of a run has.
 #[derive(Clone, Debug, Default)]
 pub struct FolderTrust {
     pub standing: Standing,

@@ -1,4 +1,4 @@
-//! What a folder holds now beside what was accepted of it.
+//! The contents of a folder now beside those that were accepted.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,9 +17,9 @@ pub struct ItemChange {
     /// From the top of the folder.
     pub file: PathBuf,
     pub item: String,
-    /// What was accepted; `None` if the item is new.
+    /// The accepted text; `None` if the item is new.
     pub before: Option<String>,
-    /// What is there; `None` if the item is gone.
+    /// The present text; `None` if the item is gone.
     pub after: Option<String>,
 }
 

@@ -18,22 +18,22 @@ const LARGEST_HASHED: u64 = 16 * 1024 * 1024;
 /// The largest text that is kept to be compared with a later one.
 const LARGEST_SHOWN: usize = 64 * 1024;
 
-/// How many words of the commands of one item are looked at.
+/// The most words of the commands of one item that are looked at.
 const MOST_WORDS: usize = 2000;
 
-/// How many files of a directory a pattern is taken to mean.
+/// The most files of a directory that a pattern is taken to mean.
 const MOST_MATCHES: usize = 1000;
 
 /// From how many directories words are looked up.
 const MOST_PLACES: usize = 200;
 
-/// How many directories below one are looked into.
+/// The most directories below one that are looked into.
 const MOST_DIRECTORIES: usize = 2000;
 
-/// Where the words of a command are looked up.
+/// The places in which the words of a command are looked up.
 #[derive(Clone, Copy, Debug)]
 pub struct Lookup<'a> {
-    /// Where it may be run.
+    /// The directories in which it may be run.
     pub places: &'a [&'a Path],
     /// Only files below this count.
     pub root: &'a Path,
@@ -44,7 +44,7 @@ pub struct Lookup<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NamedFiles {
     pub present: Vec<PathBuf>,
-    /// What would run if it were there. A directory that would be gone to ends with a slash.
+    /// Files that would run if they were there. A directory that a command would change to ends with a slash.
     pub missing: Vec<PathBuf>,
     /// Directories in which a pattern looks for what runs: a new file there would run as well.
     pub searched: Vec<PathBuf>,
@@ -128,7 +128,7 @@ fn named_words(
     let mut words: BTreeMap<String, Role> = BTreeMap::new();
     let mut directories: BTreeSet<String> = BTreeSet::new();
     for mention in commands.iter().flat_map(|it| mentions(it, lookup.home, is_cut)) {
-        // What is not known at all may be anything.
+        // An unknown text may be anything.
         if mention.text.chars().all(|letter| letter == UNKNOWN) {
             continue;
         }
@@ -162,7 +162,7 @@ fn may_come(word: &str, role: Role) -> bool {
     }
 }
 
-/// What is below a directory and matches a pattern, name by name.
+/// The files below a directory that match a pattern, name by name.
 fn matches(root: &Path, pattern: &Path, is_cut: &mut bool) -> Vec<PathBuf> {
     let mut found = vec![root.to_owned()];
     for name in pattern.components().map(Component::as_os_str) {

@@ -19,14 +19,14 @@ pub struct AcceptedItem {
     pub file: PathBuf,
     pub item: String,
     pub digest: String,
-    /// What it said, without what must not be shown.
+    /// Its text, without what must not be shown.
     pub text: String,
 }
 
 /// All that was accepted in a folder.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Record {
-    /// What the file was when it was read.
+    /// The state of the file when it was read.
     stamp: Option<Stamp>,
     pub(super) items: Vec<AcceptedItem>,
     known: HashSet<(PathBuf, String, String)>,
@@ -38,7 +38,7 @@ struct Stored {
     accepted: Vec<AcceptedItem>,
 }
 
-/// Where the record of a folder is kept.
+/// The path of the record of a folder.
 pub(super) fn file_of(directory: &Path, folder: &Path) -> PathBuf {
     let name = blake3::hash(folder.as_os_str().as_encoded_bytes()).to_hex();
     directory.join(format!("{}.json", name.get(..32).unwrap_or_default()))

@@ -11,7 +11,7 @@ use crate::repository::git_programs;
 use crate::settings::{Level, file_power};
 use crate::{agents, files, mcp, plugins, skills};
 
-/// How many directories are looked into.
+/// The most directories that are looked into.
 const MOST_DIRECTORIES: usize = 100_000;
 
 /// Directories of other people's things, in which no session is started.
@@ -19,7 +19,7 @@ const PASSED_OVER: [&str; 2] = [".git", "node_modules"];
 
 const DEFINITIONS: [&str; 2] = [".claude", ".centurion"];
 
-/// What was found in a folder.
+/// The contents that were found in a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
     /// The top of the folder, of which all was looked at.

@@ -1,10 +1,10 @@
-//! What an agent is told of its memory.
+//! The text of its memory that an agent is told.
 
 use super::*;
 
 const INDEX: &str = "repo/.claude/agent-memory/scout/MEMORY.md";
 
-/// What is loaded from an index with these bytes.
+/// The text that is loaded from an index with these bytes.
 fn loaded(bytes: impl AsRef<[u8]>) -> MemoryText {
     let machine = Machine::new();
     machine.write(INDEX, bytes);

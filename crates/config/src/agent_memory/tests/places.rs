@@ -1,4 +1,4 @@
-//! Where memories are, how they come to be, and what is inside of them.
+//! Directories of memories: their paths, their creation, their contents.
 
 use super::*;
 

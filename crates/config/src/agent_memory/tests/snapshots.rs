@@ -67,7 +67,7 @@ fn an_empty_memory_begins_with_the_projects_snapshot() {
     assert_eq!(machine.mode(&format!("{OURS}/MEMORY.md")), 0o600);
     assert_eq!(machine.mode(&format!("{OURS}/deep")), 0o700);
     assert_eq!(machine.at_load().unwrap(), SnapshotStanding::UpToDate);
-    // What was emptied on purpose stays empty.
+    // A memory that was emptied on purpose stays empty.
     fs::remove_file(machine.path(&format!("{OURS}/MEMORY.md"))).unwrap();
     fs::remove_dir_all(machine.path(&format!("{OURS}/deep"))).unwrap();
     assert_eq!(machine.at_load().unwrap(), SnapshotStanding::UpToDate);

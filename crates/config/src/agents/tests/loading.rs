@@ -1,4 +1,4 @@
-//! Where agents are found, and which of those with the same name counts.
+//! The places in which agents are found, and the choice between agents with the same name.
 
 use std::fs;
 use std::os::unix::fs::symlink;

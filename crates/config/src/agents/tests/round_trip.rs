@@ -158,7 +158,7 @@ proptest! {
         prop_assert_eq!(on_one_line(read.definition.as_ref().clone()), agent, "{}", written);
     }
 
-    /// Whatever stands in a file, reading it ends and does not panic.
+    /// Reading any file ends and does not panic.
     #[test]
     fn any_text_can_be_read(lines in prop::collection::vec(
         "(---|name: x|description: .{0,20}|tools: [*\\[a, -]{0,8}|  [-a:&*|>{} ]{0,8}|#+ x|<example>|.{0,20})", 0..20,

@@ -1,4 +1,4 @@
-//! What is written, where, and what stays.
+//! Edits of declarations: the text that is written, its file, and the text that stays.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,4 +1,4 @@
-//! Which of the servers that were found run, and why the others do not.
+//! Servers that run, and the reasons why others do not.
 
 use super::*;
 
@@ -160,7 +160,7 @@ fn our_choices_count_before_another_programs() {
     assert_eq!(machine.servers(), ["a a: active", "b b: disabled", "c c: disabled"]);
     let words = machine.load().find("c").unwrap().standing.to_string();
     assert!(words.contains(".centurion/.claude.json"), "{words}");
-    // What is asked for in this very run is wanted.
+    // A server that is asked for in this very run is wanted.
     machine.flags = vec![McpFlag::Json(r#"{"c": {"command": "now"}}"#.to_owned())];
     assert_eq!(machine.servers()[0], "c now: active");
 }
@@ -215,7 +215,7 @@ fn denied_servers_never_run_and_allowed_ones_are_those_on_the_list() {
         (json!({"deniedMcpServers": [{"serverUrl": "https://*.test/*"}, "b"]}), &["a", "r"]),
         (json!({"allowedMcpServers": []}), &[]),
         (json!({"allowedMcpServers": [{"serverName": "a"}, {"serverName": "r"}]}), &["a", "r"]),
-        // Where commands are listed, a name does not vouch for one.
+        // A name does not vouch for a command if commands are listed.
         (
             json!({"allowedMcpServers": [{"serverName": "b"}, {"serverCommand": ["npx", "-y", "a"]}, {"serverName": "s"}]}),
             &["a", "s"],
@@ -297,7 +297,7 @@ fn a_policy_of_plugins_alone_leaves_managed_servers_and_those_of_plugins() {
     ] {
         assert_eq!(configuration.judge_for(&own, source).is_active(), runs, "{source}");
     }
-    // What is denied by name is denied to plugins, too.
+    // A server that is denied by name is denied to plugins, too.
     machine.json(
         "etc/managed-settings.json",
         &json!({"strictPluginOnlyCustomization": true, "deniedMcpServers": [{"serverName": "x"}]}),

@@ -1,4 +1,4 @@
-//! Which plugins are on, and how much each may do.
+//! Plugins that are on, and their power.
 
 use serde_json::json;
 
@@ -201,7 +201,7 @@ fn what_has_not_changed_is_the_same_catalog() {
     switch(&machine, "home/.claude/settings.json", "kit@tools", false);
     let sources = machine.sources(Standing::Untrusted, &["mine"]);
     assert_eq!(loader.load(&sources, &Later).enabled.len(), 1);
-    // What was written a moment ago may change again within the same stamp, and yet be the same.
+    // A file that was written a moment ago may change again within the same stamp, and yet be the same.
     let now = loader.load(&sources, &SystemWorld);
     assert!(Arc::ptr_eq(&now, &loader.load(&sources, &SystemWorld)));
 }

@@ -1,4 +1,4 @@
-//! What is in a plugin's directory.
+//! The contents of a plugin's directory.
 
 use std::os::unix::fs::symlink;
 

@@ -41,7 +41,8 @@ fn all_skills(machine: &Machine, catalog: &PluginCatalog) -> Vec<String> {
     found.active.iter().map(|skill| skill.name.clone()).collect()
 }
 
-/// What of a plugin acts for the user: hooks, servers, its main agent, what its skill allows, its agent's mode.
+/// The parts of a plugin that act for the user: hooks, servers, its main agent, what its skill allows, its agent's
+/// mode.
 fn acts(catalog: &PluginCatalog, name: &str) -> [bool; 5] {
     let plugin = catalog.find(name).unwrap();
     let skill = skill(&skills(catalog), &format!("{name}:deep"));
@@ -139,7 +140,7 @@ fn what_a_repository_brings_acts_only_as_it_was_accepted() {
     );
     let accepted = load_with(&machine, trusting(&machine, true));
     assert_eq!(acts(&accepted, "kit"), [true; 5], "{:?}", said(&accepted));
-    // Whatever is different by now is off, in this session and in the next.
+    // Each part that is different by now is off, in this session and in the next.
     let changes: [(&str, &str); 5] = [
         ("run.sh", "echo else\n"),
         ("hooks/hooks.json", "{}"),

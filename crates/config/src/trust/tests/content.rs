@@ -1,4 +1,4 @@
-//! What was accepted counts, and nothing else does, whatever is changed afterwards.
+//! Accepted content counts, and nothing else does, whatever is changed afterwards.
 
 use serde_json::json;
 
@@ -283,7 +283,7 @@ fn a_worktree_has_what_was_accepted_in_its_checkout_and_no_more() {
     assert_eq!(allowed(&folder), 1);
     folder.json("../wt/.claude/settings.json", &rules("A"));
     assert_eq!(allowed(&folder), 1);
-    // What neither has any more is not accepted any longer.
+    // Content that neither has any more is not accepted any longer.
     folder.json(".claude/settings.json", &rules("B"));
     folder.json("../wt/.claude/settings.json", &rules("B"));
     folder.grant_in("home/wt");
@@ -331,7 +331,7 @@ fn git_runs_only_what_was_accepted_with_the_folder() {
         folder.grant();
         assert_eq!(refused(&folder), "", "{line}");
     }
-    // What was missing and is there now.
+    // A file that was missing and is there now.
     folder.write(".git/config", &format!("{plain}[filter \"x\"]\n\tclean = ./absent.sh\n"));
     folder.grant();
     assert_eq!(refused(&folder), "");

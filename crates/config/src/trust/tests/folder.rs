@@ -86,7 +86,7 @@ impl Folder {
         })
     }
 
-    /// Why what acts for the user in each agent and skill is off.
+    /// The reasons why the parts of each agent and skill that act for the user are off.
     pub(super) fn withheld(&self) -> Vec<(String, Option<Unaccepted>)> {
         let content = ContentTrust::remembered(Arc::clone(&self.trust));
         let cwd = self.machine.path(FOLDER);

@@ -94,7 +94,7 @@ impl Folder {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// What is in force is what was accepted, as far as it is still there.
+    /// Content in force is accepted content, as far as it is still there.
     #[test]
     fn no_edit_after_trust_brings_power(before in edits(), after in edits()) {
         let mut folder = Folder::new();
@@ -107,7 +107,7 @@ proptest! {
         for edit in &after {
             folder.apply(edit);
             let now = folder.spelled_out();
-            // What lost its script runs nothing.
+            // A command that lost its script runs nothing.
             let gained = now.difference(&accepted).find(|it| !it.contains("=none"));
             prop_assert!(gained.is_none(), "{:?} gained {:?} over {:?}", edit, gained, accepted);
         }
