@@ -4,11 +4,14 @@ mod login;
 mod store;
 
 use std::path::Path;
+use std::time::Duration;
 
 use centurion_config::mcp::{McpRemote, McpServer};
+use reqwest::redirect::Policy;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, OAuthClientConfig,
 };
+use url::Url;
 
 pub use login::{LoginError, login, logout};
 use store::TokenStore;
@@ -19,6 +22,15 @@ use crate::transport::read_body;
 
 /// The largest description of an authorization server that is read.
 const MOST_METADATA: usize = 1024 * 1024;
+
+/// The longest wait for such a description.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The place of a server's own description in revision 2025-03-26.
+const OWN_METADATA: &str = "/.well-known/oauth-authorization-server";
+
+/// The part of a challenge that says where a server describes what protects it, which later revisions have.
+const RESOURCE_METADATA: &str = "resource_metadata";
 
 /// A manager with tokens for a server, or `None` where the user has not logged in.
 pub(crate) async fn manager_with_tokens(
@@ -31,6 +43,10 @@ pub(crate) async fn manager_with_tokens(
     }
     let secret = store.secret();
     let mut manager = manager(remote, store).await?;
+    if !names_metadata(remote) {
+        let metadata = metadata(&manager, remote, None).await?;
+        manager.set_metadata(metadata);
+    }
     if !manager.initialize_from_store().await? {
         return Ok(None);
     }
@@ -58,6 +74,48 @@ async fn manager(remote: &McpRemote, store: TokenStore) -> Result<AuthorizationM
         manager.set_metadata(metadata);
     }
     Ok(manager)
+}
+
+/// Tells whether the configuration says where the authorization server describes itself.
+fn names_metadata(remote: &McpRemote) -> bool {
+    remote.oauth.as_ref().is_some_and(|oauth| oauth.auth_server_metadata_url.is_some())
+}
+
+/// Finds the description of the authorization server, beginning with the server's challenge to an unknown client.
+async fn metadata(
+    manager: &AuthorizationManager,
+    remote: &McpRemote,
+    challenge: Option<&str>,
+) -> Result<AuthorizationMetadata, AuthError> {
+    let names_another = challenge.is_some_and(|challenge| challenge.contains(RESOURCE_METADATA));
+    match manager.resolve_metadata_from_challenge(challenge).await {
+        Err(error @ AuthError::AuthorizationServerMismatch { .. }) if !names_another => {
+            own_metadata(remote).await?.ok_or(error)
+        }
+        found => Ok(found?.metadata),
+    }
+}
+
+/// The description that a server of revision 2025-03-26 gives of itself, at the root of its address. That revision asks for
+/// no issuer, and some name a path there; so everything in it has to be of the server's own origin.
+async fn own_metadata(remote: &McpRemote) -> Result<Option<AuthorizationMetadata>, AuthError> {
+    let Ok(server) = Url::parse(&remote.url) else { return Ok(None) };
+    let Ok(url) = server.join(OWN_METADATA) else { return Ok(None) };
+    let client = reqwest::Client::builder().redirect(Policy::none()).timeout(PATIENCE).build()?;
+    let response = client.get(url).send().await?;
+    if !response.status().is_success() {
+        return Ok(None);
+    }
+    let (text, _) = read_body(response, MOST_METADATA).await?;
+    let Ok(metadata) = serde_json::from_slice::<AuthorizationMetadata>(&text) else {
+        return Ok(None);
+    };
+    let is_own = |text: &str| Url::parse(text).is_ok_and(|url| url.origin() == server.origin());
+    let all = [Some(&metadata.authorization_endpoint), Some(&metadata.token_endpoint)]
+        .into_iter()
+        .chain([metadata.registration_endpoint.as_ref(), metadata.issuer.as_ref()]);
+    let is_all_own = all.flatten().all(|url| is_own(url));
+    Ok(is_all_own.then_some(metadata))
 }
 
 /// The state of a server that asks for authorization. Stores the scopes that it demands for the next login.

@@ -64,17 +64,20 @@ pub async fn login(
     );
     let mut manager = super::manager(remote, store.clone()).await.map_err(LoginError::Auth)?;
     let challenge = challenge(remote).await;
-    if oauth.auth_server_metadata_url.is_none() {
-        let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await;
-        manager.set_metadata(found.map_err(LoginError::Auth)?.metadata);
+    if !super::names_metadata(remote) {
+        let found = super::metadata(&manager, remote, challenge.as_deref()).await;
+        manager.set_metadata(found.map_err(LoginError::Auth)?);
     }
     let mut request = AuthorizationRequest::new(&redirect)
         .with_client_name("Centurion")
         .with_scopes(scopes)
         .with_initial_scope_selection();
-    if let Some(client) = oauth.client_id {
-        request = request.with_preregistered_client(client);
-    }
+    request = match oauth.client_id {
+        // An authorization server that does not read such documents has the client register.
+        Some(document) if is_document(&document) => request.with_client_metadata_url(document),
+        Some(client) => request.with_preregistered_client(client),
+        None => request,
+    };
     if let Some(secret) = client_secret {
         request = request.with_client_secret(secret);
     }
@@ -90,6 +93,11 @@ pub async fn login(
         .map_err(|_| LoginError::NotAgreed)??;
     session.handle_callback_url(answer.as_str()).await.map_err(LoginError::Auth)?;
     store.conclude(client_secret).map_err(LoginError::Tokens)
+}
+
+/// Tells whether a client id is the address of a document that describes the client.
+fn is_document(client: &str) -> bool {
+    Url::parse(client).is_ok_and(|url| url.scheme() == "https" && url.path() != "/")
 }
 
 /// Deletes the tokens of a server; returns whether there were any.

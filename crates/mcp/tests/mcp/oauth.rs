@@ -20,14 +20,30 @@ struct World {
     generation: Arc<AtomicUsize>,
 }
 
+/// How the authorization server of the test describes itself.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Usual,
+    /// As revision 2025-03-26 has it: at the root of the server, with an issuer that is a path there.
+    Old,
+    /// The same, but tokens come from another server.
+    OldElsewhere,
+    /// Client ids may be addresses of documents.
+    Documents,
+}
+
 impl World {
     fn new() -> Self {
+        Self::of(Kind::Usual)
+    }
+
+    fn of(kind: Kind) -> Self {
         let base: Arc<OnceLock<String>> = Arc::default();
         let generation = Arc::new(AtomicUsize::new(1));
         let (known, current) = (Arc::clone(&base), Arc::clone(&generation));
         let web = Server::start_with(move |request| {
             let base = known.get().map_or("", String::as_str);
-            route(request, base, &current)
+            route(request, base, &current, kind)
         });
         base.set(web.url()).unwrap();
         Self { web, generation }
@@ -43,15 +59,20 @@ impl World {
     }
 }
 
-fn route(request: &Recorded, base: &str, generation: &AtomicUsize) -> Reply {
+fn route(request: &Recorded, base: &str, generation: &AtomicUsize, kind: Kind) -> Reply {
     let json = |value: Value| {
         Reply::status(200).header("content-type", "application/json").body(value.to_string())
     };
     let current = generation.load(Ordering::SeqCst);
+    let is_old = matches!(kind, Kind::Old | Kind::OldElsewhere);
+    let issuer = if is_old { format!("{base}/oauth") } else { base.to_owned() };
+    let elsewhere = if kind == Kind::OldElsewhere { "https://tokens.example.com" } else { base };
     match request.path.as_str() {
         "/mcp" if request.header("authorization") == Some(&format!("Bearer token-{current}")) => {
             web::reply(request)
         }
+        "/mcp" if is_old => Reply::status(401).header("www-authenticate", "Bearer"),
+        "/.well-known/oauth-protected-resource/mcp" if is_old => Reply::status(404),
         "/mcp" => Reply::status(401).header(
             "www-authenticate",
             &format!("Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\", scope=\"read\""),
@@ -60,9 +81,10 @@ fn route(request: &Recorded, base: &str, generation: &AtomicUsize) -> Reply {
             json(json!({ "resource": format!("{base}/mcp"), "authorization_servers": [base] }))
         }
         "/.well-known/oauth-authorization-server" => json(json!({
-            "issuer": base,
+            "issuer": issuer,
             "authorization_endpoint": format!("{base}/authorize"),
-            "token_endpoint": format!("{base}/token"),
+            "token_endpoint": format!("{elsewhere}/token"),
+            "client_id_metadata_document_supported": kind == Kind::Documents,
             "registration_endpoint": format!("{base}/register"),
             "response_types_supported": ["code"],
             "grant_types_supported": ["authorization_code", "refresh_token"],
@@ -185,6 +207,49 @@ async fn a_known_client_does_not_register_and_asks_for_its_scopes() {
     assert!(page.contains(&format!("localhost%3A{port}")), "{page}");
     assert!(world.asked("/register").is_empty());
     assert_eq!(bench.pool.share(server).ready(PATIENCE).await, State::Connected);
+}
+
+#[tokio::test]
+async fn an_old_server_may_name_any_issuer_of_its_own_origin() {
+    let world = World::of(Kind::Old);
+    let bench = Bench::new();
+    let tokens = bench.root().join("tokens.json");
+    login(&world.server(), &tokens, None, agree).await.unwrap();
+    // Tokens are used and renewed although the issuer is a path of the server.
+    let connection = bench.pool.share(world.server());
+    assert_eq!(connection.ready(PATIENCE).await, State::Connected);
+    world.generation.store(2, Ordering::SeqCst);
+    assert_eq!(call(&connection, "echo", json!({})).await, "{}");
+
+    let world = World::of(Kind::OldElsewhere);
+    let unused = |_: &str| panic!("there is no page");
+    let error = login(&world.server(), &tokens, None, unused).await.unwrap_err().to_string();
+    assert!(error.contains("issuer mismatch"), "{error}");
+}
+
+#[tokio::test]
+async fn a_client_id_that_is_an_address_is_used_where_such_documents_are_read() {
+    let document = "https://client.example.com/centurion.json";
+    for (kind, registrations) in [(Kind::Documents, 0), (Kind::Usual, 1)] {
+        let world = World::of(kind);
+        let bench = Bench::new();
+        let mut place = remote(format!("{}/mcp", world.web.url()));
+        place.oauth =
+            Some(McpOAuth { client_id: Some(document.to_owned()), ..McpOAuth::default() });
+        let server = server(McpTransport::Http(place));
+        let seen = Arc::new(OnceLock::new());
+        let page = Arc::clone(&seen);
+        let visit = move |url: &str| {
+            page.set(url.to_owned()).unwrap();
+            agree(url);
+        };
+        login(&server, &bench.root().join("tokens.json"), None, visit).await.unwrap();
+        let page = Url::parse(seen.get().unwrap()).unwrap();
+        let client = page.query_pairs().find(|(name, _)| name == "client_id").unwrap().1;
+        let expected = if registrations == 0 { document } else { "registered" };
+        assert_eq!(client, expected);
+        assert_eq!(world.asked("/register").len(), registrations);
+    }
 }
 
 #[tokio::test]
