@@ -58,13 +58,13 @@ impl HookSet {
                 // A file may hold many groups that are off for the same reason.
                 let told = (Arc::clone(&declared.origin.file), switched_off(off));
                 if !was_told.contains(&told) {
-                    parser.problem(&origin, told.1.clone());
+                    parser.keep_off(&origin, told.1.clone());
                     was_told.push(told);
                 }
             } else if let Some(by) = &limits.managed_only
                 && !origin.source.is_managed()
             {
-                parser.problem(
+                parser.keep_off(
                     &origin,
                     format!("these hooks do not run: {by} lets only managed hooks count"),
                 );

@@ -106,6 +106,8 @@ pub struct HookProblem {
     pub origin: HookOrigin,
     /// The problem and its remedy.
     pub message: String,
+    /// True if nothing is wrong with the hook: the settings or the trust in a folder keep it off.
+    pub is_off: bool,
 }
 
 impl fmt::Display for HookProblem {

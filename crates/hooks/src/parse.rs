@@ -64,7 +64,13 @@ impl Parser {
     }
 
     pub(crate) fn problem(&mut self, origin: &HookOrigin, message: impl Into<String>) {
-        self.problems.push(HookProblem { origin: origin.clone(), message: message.into() });
+        let message = message.into();
+        self.problems.push(HookProblem { origin: origin.clone(), message, is_off: false });
+    }
+
+    /// Tells of hooks that are kept off.
+    pub(crate) fn keep_off(&mut self, origin: &HookOrigin, message: String) {
+        self.problems.push(HookProblem { origin: origin.clone(), message, is_off: true });
     }
 
     /// Parses an object of events. `pointer` is its location in the document that `lines` is about.

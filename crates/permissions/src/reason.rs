@@ -124,6 +124,17 @@ impl Reason {
             _ => None,
         }
     }
+
+    /// The rule that decided, where one rule did.
+    pub fn rule(&self) -> Option<&RuleSource> {
+        match self {
+            Self::Rule { source, .. }
+            | Self::NotOffered(source)
+            | Self::MayMatch { source, .. } => Some(source),
+            Self::NotAsked(reason) => reason.rule(),
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Display for Reason {

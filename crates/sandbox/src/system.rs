@@ -349,10 +349,11 @@ pub(crate) fn filter_and_listen(program: &[sock_filter]) -> io::Result<OwnedFd> 
     }
 }
 
-/// Makes the descriptor awaitable: it is readable when there are calls. Needs a runtime.
-pub(crate) fn watch(calls: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+/// Makes a descriptor awaitable: of system calls, which is readable when there are any, or of a process, which is when it
+/// has ended. Needs a runtime.
+pub fn awaitable(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` is the same open descriptor for as long as it lives.
-    unsafe { AsyncFd::register_with_interest(calls, Interest::READABLE) }.map_err(Into::into)
+    unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }.map_err(Into::into)
 }
 
 /// A system call that waits for an answer.

@@ -7,6 +7,7 @@
 //!
 //! Nothing here knows of models, running agents or permissions.
 
+mod back_end;
 mod frames;
 mod log;
 mod names;
@@ -14,6 +15,10 @@ pub mod peers;
 pub mod socket;
 mod tasks;
 
+pub use back_end::{
+    BackEnd, BackEndError, BackEndFuture, Execution, MemberCommand, MemberPlace, MemberProcess,
+    PanePlace,
+};
 pub use frames::Frame;
 pub use log::LogError;
 pub use names::{LEAD, MemberName, TeamName, TeamNameError};

@@ -118,6 +118,14 @@ pub(crate) fn write(
     Ok(hash.to_hex().to_string())
 }
 
+/// The most bytes of a file's earlier content that the data of a change hold.
+const MOST_ORIGINAL: usize = 256 * 1024;
+
+/// The earlier content of a file for hosts; `None` if there was no file, or if it was too long.
+pub(crate) fn original(old: Option<&str>) -> Option<&str> {
+    old.filter(|old| old.len() <= MOST_ORIGINAL)
+}
+
 /// An answer with its data.
 pub(crate) fn answer(text: String, data: Value) -> ToolOutput {
     ToolOutput { content: vec![ToolResultContent::Text(text)], data }

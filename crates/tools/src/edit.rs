@@ -104,7 +104,7 @@ fn edit(
         Some(&existing),
         view.clone(),
     )?;
-    let mut data = data(named, input, &text.content, &applied.content, &hash);
+    let mut data = data(named, input, Some(&text.content), &applied.content, &hash);
     if let (View::Lines { ranges, total }, Some(data)) = (&view, data.as_object_mut())
         && let [(start, end)] = ranges.as_slice()
     {
@@ -144,7 +144,7 @@ fn create(
     let count = line_count(&applied.content);
     Ok(answer(
         format!("{verb} {} (lines: {count}).", named.display()),
-        data(named, input, "", &applied.content, &hash),
+        data(named, input, existing.map(|_| ""), &applied.content, &hash),
     ))
 }
 
@@ -158,12 +158,14 @@ fn not_edited(named: &Path, error: &EditError) -> ToolError {
     ToolError::failed(message)
 }
 
-fn data(named: &Path, input: &EditInput, old: &str, new: &str, hash: &str) -> Value {
+fn data(named: &Path, input: &EditInput, old: Option<&str>, new: &str, hash: &str) -> Value {
     json!({
         "filePath": named.to_string_lossy(),
         "oldString": input.old_string,
         "newString": input.new_string,
-        "structuredPatch": patch::structured(old, new),
+        "structuredPatch": patch::structured(old.unwrap_or_default(), new),
+        "originalFile": change::original(old),
+        "userModified": false,
         "replaceAll": input.replace_all,
         "contentHash": hash,
     })

@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use centurion_files::{Directory, Kind, Stat};
 use centurion_permissions::Access;
@@ -162,6 +163,7 @@ struct Search {
 
 impl Search {
     fn run(&self, cancel: &CancellationToken) -> Result<ToolOutput, ToolError> {
+        let started = Instant::now();
         let mut found = match Directory::open(&self.root) {
             Ok(directory) => {
                 let walk = Walk {
@@ -180,7 +182,7 @@ impl Search {
             Err(error) => return Err(explain("search", &self.root, &error)),
         };
         found.sort_unstable_by(|one, two| two.0.cmp(&one.0).then_with(|| one.1.cmp(&two.1)));
-        Ok(self.report(&found))
+        Ok(self.report(&found, started))
     }
 
     /// Takes a file that matches, with the time of its last change. Links to files count as files.
@@ -207,7 +209,7 @@ impl Search {
         counts.then(|| (metadata.mtime(), metadata.mtime_nsec()))
     }
 
-    fn report(&self, found: &[(Modified, PathBuf)]) -> ToolOutput {
+    fn report(&self, found: &[(Modified, PathBuf)], started: Instant) -> ToolOutput {
         let total = found.len();
         let names: Vec<String> =
             found.iter().take(MAX_FILES).map(|(_, path)| shown(path, &self.base)).collect();
@@ -222,6 +224,8 @@ impl Search {
         }
         let data = json!({
             "filenames": names, "numFiles": names.len(), "truncated": total > MAX_FILES,
+            "totalMatches": total, "countIsComplete": true,
+            "durationMs": u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         });
         answer(text, data)
     }

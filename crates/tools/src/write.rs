@@ -77,7 +77,8 @@ fn write(
             format!("Created {} ({}).", named.display(), count_lines(lines)),
             json!({
                 "type": "create", "filePath": named.to_string_lossy(), "content": content,
-                "structuredPatch": [], "contentHash": hash,
+                "structuredPatch": [], "originalFile": null, "userModified": false,
+                "contentHash": hash,
             }),
         ));
     };
@@ -110,7 +111,9 @@ fn write(
         ),
         json!({
             "type": "update", "filePath": named.to_string_lossy(), "content": content,
-            "structuredPatch": patch::structured(&old, written), "contentHash": hash,
+            "structuredPatch": patch::structured(&old, written),
+            "originalFile": change::original(Some(&old)), "userModified": false,
+            "contentHash": hash,
         }),
     ))
 }

@@ -33,7 +33,7 @@ const LONGEST_ADDRESS: usize = 128;
 
 /// Serves one command until no process of it is left.
 pub(super) async fn serve(calls: OwnedFd, listed: Arc<Listed>) {
-    let calls = match system::watch(calls) {
+    let calls = match system::awaitable(calls) {
         Ok(calls) => Arc::new(calls),
         Err(error) => return tracing::warn!(%error, "a command's connections cannot be watched"),
     };

@@ -50,7 +50,7 @@ async fn an_edit_shows_the_place_and_gives_a_patch() {
     assert!(text(&output).ends_with(":\n2\t2\n3\t3\n4\t4\n5\tfive\n6\tmore\n7\t6\n8\t7\n9\t8"));
     assert_eq!(output.data["structuredPatch"][0]["lines"][3], "-5");
     assert_eq!(output.data["replaceAll"], false);
-    assert!(output.data.get("originalFile").is_none());
+    assert_eq!(output.data["originalFile"], "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
     bench.edit("five", "5").await.unwrap();
 }
 

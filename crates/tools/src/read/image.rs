@@ -29,18 +29,20 @@ pub(super) fn media_type(head: &[u8]) -> Option<&'static str> {
 
 pub(super) fn read(request: &Request, media_type: &str, bytes: &[u8]) -> ToolOutput {
     let hash = request.remember(bytes, View::Whole);
+    let encoded = STANDARD.encode(bytes);
     ToolOutput {
-        content: vec![ToolResultContent::Image {
-            media_type: media_type.to_owned(),
-            data: STANDARD.encode(bytes),
-        }],
         data: json!({
             "type": "image",
             "file": {
+                "base64": encoded,
                 "filePath": request.named().to_string_lossy(), "type": media_type, "originalSize": bytes.len(),
                 "contentHash": hash,
             },
         }),
+        content: vec![ToolResultContent::Image {
+            media_type: media_type.to_owned(),
+            data: encoded,
+        }],
     }
 }
 
