@@ -16,7 +16,7 @@
 //! - `tools`: the tools that reach agents and schedules
 //! - `session`: the life of one conversation, from outside
 //!
-//! A session in another program (`examples/embed.rs` is a whole one):
+//! A session (programs of others use the crate `centurion-embed`, whose surface is stable):
 //!
 //! ```
 //! # use centurion_engine::{Base, Options, Session, Storage};
@@ -53,22 +53,24 @@ mod tools;
 mod toolset;
 mod turn;
 
-pub use agent::builder::{
-    AgentServers, AgentServersError, BroughtBy, ModelRefusal, ServersError, TASK_TOOLS,
-};
+pub use agent::builder::{AgentServers, AgentServersError, BroughtBy, ServersError, TASK_TOOLS};
 pub use agent::isolation::IsolationError;
 pub use agent::isolation::entered::{EnterError, usual_name as worktree_name};
 pub use agent::isolation::guarded_git::GuardedGit;
+pub use agent::lead_link::{LeadHearing, LeadLink, LeadView, LinkError, member_execution};
+pub use agent::member_processes::MemberProcessOptions;
 pub use agent::peers::PeerOptions;
 pub use agent::session_tasks::TaskListPlace;
 pub use agent::shared::{RoomFuture, View};
 pub use agent::team::TeamOptions;
-pub use centurion_journal::{JournalError, Mirror, Redaction};
+pub use centurion_journal::{JournalError, Mirror, Page, PageEntry, Redaction, Speaker};
 pub use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind};
 pub use definition::builtin;
+pub use definition::bypass::{Bypass, BypassRefused};
 pub use definition::context_rules::{ContextRules, SMALLEST_WINDOW};
 pub use definition::definitions::Definitions;
 pub use definition::limits::{LimitError, Limits};
+pub use definition::model_check::{ModelCheck, ModelRefusal};
 pub use definition::prompt::{PromptOptions, Section};
 pub use definition::request_settings::RequestSettings;
 pub use definition::resolve::{
@@ -77,26 +79,27 @@ pub use definition::resolve::{
 pub use definition::rules::{DelegationRules, SessionMode};
 pub use message::queue::Priority;
 pub use money::budget::Limit;
+pub use money::usage::UsageTotals;
 pub use policy::broker::{
     Answerer, Ask, AskReason, AskedServer, AskingAgent, ElicitFuture, Reply, ReplyFuture,
     Unanswered,
 };
 pub use policy::permissions::{
-    Bypass, BypassRefused, Change, Destination, KeepError, Remember, Remembered, RuleChange,
-    RuleSource, RuleStore, Rules,
+    Change, Destination, KeepError, Remember, Remembered, RuleChange, RuleSource, RuleStore, Rules,
 };
-pub use policy::rule_text::{UnreadRule, read_rule};
+pub use policy::rule_text::{RuleTextError, UnreadRule, read_rule};
 pub use session::{
-    AgentOptions, AsideError, Base, DirectoryRefused, ExplainError, Extensions, FILE_HISTORY,
-    FileRefused, Handle, OpenError, Options, PROTOCOL_VERSION, PermissionOptions, PluginParts,
-    Remembering, ResumePoint, ServerCallError, Session, Start, Storage, ToolReply, ToolServer,
+    AgentOptions, AgentSpending, AsideError, Base, CAPABILITIES, DirectoryRefused, ExplainError,
+    Extensions, FILE_HISTORY, FileRefused, Handle, OpenError, Options, PROTOCOL_VERSION,
+    PermissionOptions, PluginParts, Remembering, ResumePoint, ServerCallError, Session, Start,
+    Storage, TellError, Told, ToolReply, ToolServer,
 };
 pub use tools::agent_tool::Explanation;
 pub use toolset::servers::{
     REQUIRED_PATIENCE, RequireError, ServerPatience, UnusableServer, WithheldServer, public_source,
 };
 pub use toolset::structured::{SchemaError, StructuredOutput};
-pub use toolset::toolbox::{ToolChoice, ToolUnavailable, ToolboxError};
+pub use toolset::toolbox::{ToolChoice, ToolUnavailable, ToolWithheld, ToolboxError};
 pub use turn::commands::TypedCommand;
 pub use turn::context_usage::{ContextPart, ContextUsage};
 pub use turn::elicitation::Elicitations;

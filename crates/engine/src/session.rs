@@ -7,6 +7,7 @@ mod commands;
 mod explain;
 mod handle;
 mod host_requests;
+mod led;
 mod main_agent;
 mod memory;
 mod open;
@@ -16,6 +17,7 @@ mod results;
 mod rewind;
 mod run_once;
 mod side_question;
+mod steering;
 mod suggestion;
 mod title;
 mod tool_server;
@@ -40,7 +42,7 @@ pub use self::handle::Handle;
 pub use self::host_requests::{DirectoryRefused, FileRefused, ServerCallError};
 use self::memory::MainMemory;
 pub use self::memory::Remembering;
-pub use self::open::{FILE_HISTORY, OpenError, PROTOCOL_VERSION};
+pub use self::open::{CAPABILITIES, FILE_HISTORY, OpenError, PROTOCOL_VERSION};
 pub use self::options::{
     AgentOptions, Base, Extensions, Options, PermissionOptions, PluginParts, ResumePoint, Start,
     Storage,
@@ -48,6 +50,7 @@ pub use self::options::{
 use self::results::Results;
 use self::run_once::{RunEnd, log_fault, or_log};
 pub use self::side_question::AsideError;
+pub use self::steering::{AgentSpending, TellError, Told};
 pub use self::tool_server::{ToolReply, ToolServer};
 use crate::agent::peers;
 use crate::agent::shared::Shared;
@@ -240,6 +243,9 @@ impl Session {
         self.elicitations.detach();
         or_log("the end of hooks", agent.hooks.shutdown()).await;
         or_log("the end of shells", agent.workspace.shells.shutdown()).await;
+        if let Some(processes) = &self.shared.delegation.member_processes {
+            or_log("the end of members' processes", processes.close()).await;
+        }
         self.shared.work.close();
         if tokio::time::timeout(TIDY_GRACE, self.shared.work.wait()).await.is_err() {
             let left = self.shared.work.len();
@@ -286,10 +292,10 @@ impl Session {
         !self.shared.delegation.has_running() && self.shared.queue.due(None).is_empty()
     }
 
-    /// Tells hosts that ask for it whether the session is at work.
+    /// Tells hosts and views that ask for it whether the session is at work.
     fn show_state(&self, state: &'static str) {
         let env = &self.shared.delegation.builder.env;
-        if env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE") {
+        if self.shared.view.wants_state() || env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE") {
             self.shared.show(EventBody::System(System::SessionStateChanged { state }));
         }
     }

@@ -26,6 +26,7 @@ use crate::agent::shared::Shared;
 use crate::agent::{Agent, ToolScope};
 use crate::definition::context_rules::ContextRules;
 use crate::definition::environment::Environment;
+use crate::definition::model_check::ModelCheck;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::{
     EffectiveAgent, LaunchError, Place, ResolveContext, Starter, resolve,
@@ -109,9 +110,6 @@ pub enum ServersError {
     NotConfigured { name: String, written: String },
 }
 
-/// The reason why a model may not be used, if so.
-pub type ModelRefusal = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
-
 /// Constructors of the tools that reach agents and schedules. The session supplies this: such tools have agents
 /// built, and so stand above the builder.
 #[derive(Clone, Copy)]
@@ -156,7 +154,7 @@ pub(crate) struct AgentBuilder {
     /// Keeps the hooks of the settings in force.
     pub(crate) settings_hooks: Arc<Registration>,
     pub(crate) agent_servers: Option<Arc<dyn AgentServers>>,
-    pub(crate) refuse_model: ModelRefusal,
+    pub(crate) check_model: ModelCheck,
     pub(crate) sources: DefinitionSources,
     pub(crate) specs: Arc<SpecCache>,
 }
@@ -271,7 +269,7 @@ impl AgentBuilder {
         let context = ResolveContext {
             rules: &shared.delegation.rules,
             resolve_model: &|name| shared.model.resolve(name),
-            refuse_model: &*self.refuse_model,
+            check_model: &*self.check_model,
             bypass: scope.permissions.bypass(),
             pool: &pool,
             keeps_memory: self.files.memories.as_ref().is_some_and(|it| it.auto_memory),

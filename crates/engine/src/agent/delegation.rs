@@ -11,7 +11,9 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::agent::builder::AgentBuilder;
+use crate::agent::lead_link::LeadLink;
 use crate::agent::listing::LastListing;
+use crate::agent::member_processes::MemberProcesses;
 use crate::agent::peers::Peers;
 use crate::agent::session_tasks::SessionTasks;
 use crate::agent::slots::Slots;
@@ -37,6 +39,10 @@ pub(crate) struct Delegation {
     pub(crate) task_list: Option<Arc<SessionTasks>>,
     /// The team of the session; `None` where teams are off.
     pub(crate) team: Option<Arc<Team>>,
+    /// The processes of members; `None` where members are agents of this process.
+    pub(crate) member_processes: Option<Arc<MemberProcesses>>,
+    /// The way to the lead, if this process is that of a member.
+    pub(crate) lead: Option<Arc<LeadLink>>,
     /// The user's other sessions; `None` where this one knows of none.
     pub(crate) peers: Option<Arc<Peers>>,
     pub(crate) slots: Arc<Slots>,
@@ -47,6 +53,8 @@ pub(crate) struct Delegation {
     telling: Arc<()>,
     /// True if the host or a setting wants to know what agents in the background are doing.
     summarises: AtomicBool,
+    /// True if observers see what agents say while a call waits for them.
+    forwards_text: AtomicBool,
     table: Mutex<Table>,
     /// Counts the ends of agents, for tasks that wait for one.
     ends: watch::Sender<u64>,
@@ -78,11 +86,14 @@ impl Delegation {
             slots: Slots::new(rules.limits.running),
             gate: SpawnGate::new(&rules.limits),
             summarises: AtomicBool::new(rules.summaries),
+            forwards_text: AtomicBool::new(rules.forwards_text),
             rules,
             definitions,
             builder,
             task_list,
             team,
+            member_processes: None,
+            lead: None,
             peers: None,
             listing: LastListing::default(),
             telling: Arc::default(),
@@ -93,6 +104,14 @@ impl Delegation {
 
     pub(crate) fn with_peers(self, peers: Option<Peers>) -> Self {
         Self { peers: peers.map(Arc::new), ..self }
+    }
+
+    pub(crate) fn with_members(
+        self,
+        member_processes: Option<MemberProcesses>,
+        lead: Option<Arc<LeadLink>>,
+    ) -> Self {
+        Self { member_processes: member_processes.map(Arc::new), lead, ..self }
     }
 
     /// The same for a side question, in which no agent can be started.
@@ -108,6 +127,14 @@ impl Delegation {
 
     pub(crate) fn summarise(&self, is_wanted: bool) {
         self.summarises.store(is_wanted, Ordering::Relaxed);
+    }
+
+    pub(crate) fn forwards_text(&self) -> bool {
+        self.forwards_text.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn forward_text(&self, is_wanted: bool) {
+        self.forwards_text.store(is_wanted, Ordering::Relaxed);
     }
 
     /// A guard: as long as it is held, something will be told.

@@ -54,8 +54,9 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Evidence {
-    /// Takes up what came of a call.
-    pub(crate) fn add(&mut self, call: &ToolUse, data: &Value, is_error: bool) {
+    /// Takes up what came of a call. Gives the number of lines that it added and removed.
+    pub(crate) fn add(&mut self, call: &ToolUse, data: &Value, is_error: bool) -> (u64, u64) {
+        let before = (self.stats.lines_added, self.stats.lines_removed);
         *self.tools.entry(call.name.clone()).or_default() += 1;
         let stats = &mut self.stats;
         match call.name.as_str() {
@@ -73,6 +74,7 @@ impl Evidence {
             }
             _ => stats.other_tool_count += 1,
         }
+        (self.stats.lines_added - before.0, self.stats.lines_removed - before.1)
     }
 
     /// The number of calls.

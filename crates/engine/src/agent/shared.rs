@@ -9,7 +9,7 @@ use centurion_journal::JournalError;
 use centurion_model::Model;
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::{Event, EventBody, InitPlugin, PermissionDenial, Status, System};
-use centurion_protocol::{AgentId, Effort, RecordId, SessionId, Thinking, Usage, World};
+use centurion_protocol::{AgentId, Effort, RecordId, ReportedUsage, SessionId, Thinking, World};
 use centurion_tools::Shells;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,11 @@ use crate::toolset::servers::{ServerPatience, Servers};
 /// An observer of the session.
 pub trait View: Send + Sync {
     fn show(&self, event: &Event);
+
+    /// Tells whether it is shown when the session is at work, and when nothing is owed any more.
+    fn wants_state(&self) -> bool {
+        false
+    }
 
     /// A turn is over, and its result waits until agents in the background have ended.
     fn wait_for_agents(&self) {}
@@ -374,9 +379,12 @@ impl Shared {
     }
 
     /// Adds what requests to a model consumed; returns what it cost.
-    pub(crate) fn add_usage(&self, model: &str, usage: &Usage) -> f64 {
+    pub(crate) fn add_usage(&self, model: &str, usage: &ReportedUsage) -> f64 {
         let info = self.model.info(model);
-        self.usage_totals.lock().add(model, &info, usage)
+        if let Some(lead) = &self.delegation.lead {
+            lead.tell_used(model, usage);
+        }
+        self.usage_totals.lock().add(model, &info, self.model.provider_kind(), usage)
     }
 
     /// Marks the beginning of a run; what is returned cancels it.

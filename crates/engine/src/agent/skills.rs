@@ -18,6 +18,7 @@ use parking_lot::{Mutex, MutexGuard};
 use thiserror::Error;
 
 use crate::agent::Agent;
+use crate::definition::model_check::ModelRefusal;
 
 /// The state of skills in an agent.
 pub(crate) struct AgentSkills {
@@ -88,7 +89,7 @@ pub(crate) struct SkillRequests {
 /// The reason why the model that a skill asks for is not used.
 #[derive(Debug, Error)]
 #[error("its model is not used: {0}")]
-struct RefusedModel(String);
+struct RefusedModel(#[from] ModelRefusal);
 
 impl Agent {
     pub(crate) fn program_tools(&self) -> &[Arc<dyn DynTool>] {
@@ -126,10 +127,8 @@ impl Agent {
         }
         let Some(shared) = self.shared.upgrade() else { return Ok(None) };
         let model = shared.model.resolve(asked);
-        match (shared.delegation.builder.refuse_model)(&model) {
-            Some(reason) => Err(RefusedModel(reason)),
-            None => Ok(Some(model)),
-        }
+        (shared.delegation.builder.check_model)(&model)?;
+        Ok(Some(model))
     }
 
     /// Frees the tools that a skill allows, and takes away those that it forbids. The commands in its text run after

@@ -6,11 +6,11 @@
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use centurion_protocol::sdk::TaskUsage;
-use centurion_protocol::{AgentId, Outcome, RecordId, ToolUseId, Usage};
+use centurion_protocol::{AgentId, Outcome, RecordId, ReportedUsage, ToolUseId};
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,11 +21,12 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::evidence::Evidence;
 use crate::agent::fork_point::Inheritance;
 use crate::agent::isolation::WorktreeEnd;
+use crate::agent::member_processes::IN_PROCESS;
 use crate::agent::stall::StallTimer;
 use crate::definition::identity::Identity;
 use crate::definition::spec::AgentSpec;
 use crate::message::mail::{self, Arrival, Mail};
-use crate::message::queue::Queue;
+use crate::message::queue::{Item, Queue};
 use crate::money::budget::Account;
 use centurion_journal::OutputFile;
 use centurion_journal::{Journal, JournalError};
@@ -66,6 +67,8 @@ pub(crate) struct Task {
     ended: watch::Sender<bool>,
     /// Until when it may go on, if the lead of its team has asked it to end.
     teardown: watch::Sender<Option<Instant>>,
+    /// The word for the place of its process, if it has one of its own.
+    back_end: OnceLock<&'static str>,
 }
 
 struct TaskState {
@@ -189,8 +192,8 @@ pub(crate) struct End {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) denials: Vec<Denial>,
     /// Of the last answer.
-    pub(crate) usage: Usage,
-    pub(crate) cumulative_usage: Usage,
+    pub(crate) usage: ReportedUsage,
+    pub(crate) cumulative_usage: ReportedUsage,
     /// The cost of its own requests.
     #[serde(default)]
     pub(crate) dollars: f64,
@@ -261,7 +264,7 @@ impl End {
 
     pub(crate) fn task_usage(&self) -> TaskUsage {
         TaskUsage {
-            total_tokens: self.usage.total(),
+            total_tokens: self.usage.counts.total(),
             tool_uses: self.evidence.calls(),
             duration_ms: self.duration_ms,
         }
@@ -324,6 +327,7 @@ impl Task {
             door: Mutex::default(),
             ended: watch::Sender::new(has_ended),
             teardown: watch::Sender::default(),
+            back_end: OnceLock::new(),
         })
     }
 
@@ -403,6 +407,16 @@ impl Task {
         self.state().is_leaving
     }
 
+    /// It works in a process of its own.
+    pub(crate) fn note_back_end(&self, back_end: &'static str) {
+        // It is the same for the whole session.
+        let _ = self.back_end.set(back_end);
+    }
+
+    pub(crate) fn back_end(&self) -> &'static str {
+        self.back_end.get().copied().unwrap_or(IN_PROCESS)
+    }
+
     /// Sets until when it may go on.
     pub(crate) fn set_teardown(&self, until: Option<Instant>) {
         self.teardown.send_replace(until);
@@ -472,6 +486,16 @@ impl Task {
         mail.accept(journal)?;
         queue.push(mail.item(Some(&self.id), Arrival::AtWork));
         Ok(Posted::Queued)
+    }
+
+    /// Puts what a person says before the agent, if it runs.
+    pub(crate) fn tell(&self, queue: &Queue, item: Item) -> Posted {
+        let state = self.state();
+        if state.end().is_some() {
+            return Posted::HasEnded;
+        }
+        queue.push(item);
+        Posted::Queued
     }
 
     /// Ends the run, unless it would be a success and something waits to be read: then it goes on, and there is

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use centurion_config::agents::{
     AgentCatalog, AgentLoader, AgentSources, PluginAgents, ReadAgent, watched_directories,
 };
+use centurion_config::output_styles::{DEFAULT_STYLE, OutputStyle, OutputStyles};
 use centurion_config::skills::{PluginSkills, SkillCatalog, SkillLoader, SkillSources};
 use centurion_protocol::World;
 use parking_lot::{Mutex, MutexGuard};
@@ -41,6 +42,8 @@ struct LoadState {
     seen_skills: Option<Arc<SkillCatalog>>,
     /// Set where hooks are asked before a change of skills counts.
     gate: Option<Gate>,
+    /// The output style that is in force.
+    style: Option<OutputStyle>,
     /// True if a model may invoke a skill. Agents of a session all have the tool, or none has: tools stay the same.
     has_skills: Option<bool>,
 }
@@ -98,6 +101,7 @@ impl Definitions {
             touched: HashSet::new(),
             seen_skills: None,
             gate: None,
+            style: None,
             has_skills: None,
         };
         Arc::new(Self { state: Mutex::new(state), asking: tokio::sync::Mutex::default(), world })
@@ -105,6 +109,24 @@ impl Definitions {
 
     fn state(&self) -> MutexGuard<'_, LoadState> {
         self.state.lock()
+    }
+
+    /// Decides which output style is in force for the session, by the name that the settings have.
+    pub(crate) fn choose_style(&self, named: Option<&str>) -> Option<OutputStyle> {
+        let style = self.output_styles().in_force(named).cloned();
+        self.state().style.clone_from(&style);
+        style
+    }
+
+    /// The name of the output style that is in force.
+    pub(crate) fn style_name(&self) -> String {
+        let state = self.state();
+        state.style.as_ref().map_or(DEFAULT_STYLE, |style| &style.name).to_owned()
+    }
+
+    /// The output styles that there are now.
+    pub(crate) fn output_styles(&self) -> OutputStyles {
+        OutputStyles::load(&self.state().agent_sources, &*self.world)
     }
 
     /// Adds agents that a host brings, before those that it brought earlier.

@@ -1,5 +1,8 @@
 //! Texts for an agent before it starts: its system prompt and the context of its first message.
 
+use std::borrow::Cow;
+
+use centurion_config::output_styles::OutputStyle;
 use centurion_model::SystemPrompt;
 use centurion_protocol::markup::contain;
 use centurion_team::TeamName;
@@ -10,6 +13,9 @@ use crate::definition::resolve::EffectiveAgent;
 use crate::definition::rules::{DelegationRules, SessionMode};
 
 const MAIN: &str = include_str!("prompts/main.md");
+/// The headings in it between which the rules for work on software stand.
+const WORKING: &str = "# Working\n";
+const FOREIGN_TEXT: &str = "# Text you are given\n";
 /// The prompt of a main agent that only directs others.
 const COORDINATOR: &str = include_str!("prompts/coordinator.md");
 /// The rules for every agent that another one starts.
@@ -25,6 +31,8 @@ pub struct PromptOptions {
     pub replace: Option<String>,
     /// Comes after the prompt.
     pub append: Option<String>,
+    /// The name of the output style, as the settings have it.
+    pub style: Option<String>,
 }
 
 /// A part of a system prompt, and where it comes from.
@@ -52,19 +60,30 @@ pub(crate) fn main_sections(
     options: &PromptOptions,
     environment: &Environment,
     mode: SessionMode,
+    style: Option<&OutputStyle>,
     memory: Option<&str>,
 ) -> Vec<Section> {
     let usual = match mode {
-        SessionMode::Coordinator => COORDINATOR,
-        _ => MAIN,
+        SessionMode::Coordinator => Cow::Borrowed(COORDINATOR),
+        _ if style.is_some_and(|style| !style.keeps_coding) => Cow::Owned(without_working()),
+        _ => Cow::Borrowed(MAIN),
     };
+    let styled = style.map(|style| contain(&style.text)).unwrap_or_default();
     let mut sections = sections([
-        ("the prompt", options.replace.as_deref().unwrap_or(usual)),
+        ("the prompt", options.replace.as_deref().unwrap_or(&usual)),
+        ("the output style", &styled),
         ("what the user adds", options.append.as_deref().unwrap_or("")),
         ("the environment", &environment.render()),
     ]);
     sections.extend(memory.map(Section::memory));
     sections
+}
+
+/// The usual prompt without the rules for work on software. Those about foreign text stay.
+fn without_working() -> String {
+    let (before, working) = MAIN.split_once(WORKING).unwrap_or((MAIN, ""));
+    let behind = working.split_once(FOREIGN_TEXT).map_or("", |(_, behind)| behind);
+    format!("{before}{FOREIGN_TEXT}{behind}")
 }
 
 /// The parts as requests have them.

@@ -25,8 +25,9 @@ pub use self::provenance::{Decided, Provenance};
 pub use self::tools::{LeftOut, Reach, ToolView};
 use self::tools::{MEMORY_TOOLS, TEAM_TOOLS};
 use crate::definition::builtin;
+use crate::definition::bypass::Bypass;
+use crate::definition::model_check::ModelRefusal;
 use crate::definition::rules::{DelegationRules, SessionMode};
-use crate::policy::permissions::Bypass;
 
 /// The provenance of a team member's mode, as `agents explain` prints it.
 const BESIDE_LEAD: &str = "a member of a team works beside its lead";
@@ -93,8 +94,8 @@ pub(crate) struct ResolveContext<'a> {
     pub rules: &'a DelegationRules,
     /// The full name of a model.
     pub resolve_model: &'a dyn Fn(&str) -> String,
-    /// The reason why a model may not be used, if so.
-    pub refuse_model: &'a dyn Fn(&str) -> Option<String>,
+    /// Refuses a model that may not be used.
+    pub check_model: &'a dyn Fn(&str) -> Result<(), ModelRefusal>,
     pub bypass: Bypass,
     /// All tools that there are now.
     pub pool: &'a [String],
@@ -157,15 +158,15 @@ pub struct EffectiveAgent {
 }
 
 /// The reason why an agent cannot be started.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error)]
 pub enum LaunchError {
     #[error(
         "agent `{name}` would have no tools at all, so it was not started: {}. \
          Correct `tools` in {place}", .unresolved.join("; ")
     )]
     NoTools { name: String, unresolved: Vec<String>, place: String },
-    #[error("agent `{name}` cannot use the model `{model}`: {reason}")]
-    Model { name: String, model: String, reason: String },
+    #[error("agent `{name}` cannot use the model `{model}`: {source}")]
+    Model { name: String, model: String, source: ModelRefusal },
     #[error(
         "agents are {depth} deep here, and at most {most} may be: do the work yourself, or hand it back"
     )]
@@ -485,10 +486,10 @@ impl Resolving<'_> {
             }
         };
         let decided = decided.map(|model| (self.context.resolve_model)(&model));
-        match (self.context.refuse_model)(&decided.value) {
-            None => Ok(decided),
-            Some(reason) => {
-                Err(LaunchError::Model { name: self.name(), model: decided.value, reason })
+        match (self.context.check_model)(&decided.value) {
+            Ok(()) => Ok(decided),
+            Err(source) => {
+                Err(LaunchError::Model { name: self.name(), model: decided.value, source })
             }
         }
     }

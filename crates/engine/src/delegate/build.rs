@@ -62,7 +62,9 @@ impl AgentBuilder {
         let listing = Listing::of(&shared.delegation, &agent.tool_scope());
         let hash = Listing::hash(listing.as_ref());
         let mut tools = self.tools.clone();
-        if listing.is_some() || agent.identity.team.is_some() {
+        // Tools about the team run in the lead's process, which knows the member and no agent below it.
+        let is_below_member = shared.delegation.lead.is_some() && agent.identity.team.is_none();
+        if !is_below_member && (listing.is_some() || agent.identity.team.is_some()) {
             tools.extend((self.engine_tools.reaching)(agent));
         }
         if let Some(listing) = listing {
@@ -75,7 +77,7 @@ impl AgentBuilder {
         if shared.delegation.definitions.has_skills_for_models() {
             tools.push((self.engine_tools.invoking)(agent));
         }
-        if shared.delegation.task_list.is_some() {
+        if shared.delegation.task_list.is_some() && !is_below_member {
             tools.extend((self.engine_tools.sharing)(agent));
         }
         if agent.identity.is_main() && shared.delegation.team.is_some() {

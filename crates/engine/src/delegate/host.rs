@@ -168,7 +168,9 @@ impl Host for AgentHost {
                     let answer = |(question, answer)| Answer { question, answer };
                     Ok(answers.into_iter().map(answer).collect())
                 }
-                Reply::Denied { reason, .. } => Err(NoAnswer::Refused(reason)),
+                Reply::Denied { reason, .. } | Reply::HostDenied { reason, .. } => {
+                    Err(NoAnswer::Refused(reason))
+                }
                 Reply::Cancelled => Err(NoAnswer::Withdrawn),
             }
         })
@@ -213,7 +215,9 @@ impl Host for AgentHost {
                     reached.show_mode();
                     PlanVerdict::Approved
                 }
-                Reply::Denied { reason, .. } => PlanVerdict::Rejected(reason),
+                Reply::Denied { reason, .. } | Reply::HostDenied { reason, .. } => {
+                    PlanVerdict::Rejected(reason)
+                }
                 Reply::Cancelled => PlanVerdict::Rejected(NoAnswer::Withdrawn.to_string()),
             }
         })

@@ -82,7 +82,7 @@ impl Inheritance {
     /// Has a driver go on with the conversation, unless it has done so before.
     pub(crate) fn set_up(&self, driver: &mut Driver, has_begun: bool) {
         let point = &self.point;
-        driver.announced = point.announced.clone();
+        driver.known_servers.announced = point.announced.clone();
         if !has_begun {
             driver.unanswered.clear();
             driver.preamble.opening = Some(self.clone());

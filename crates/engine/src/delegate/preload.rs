@@ -184,7 +184,7 @@ pub(crate) fn hook_set(
     let origin = HookOrigin::in_file(source, brought.path.clone(), None);
     let set = HookSet::from_frontmatter(&brought.value, &origin, of);
     for problem in set.problems() {
-        shared.inform(id, "error", format!("agent {agent}: {problem}"));
+        shared.inform(id, "warning", format!("agent {agent}: {problem}"));
     }
     set
 }

@@ -1,7 +1,7 @@
 //! Agents of earlier processes: who they were, how they ended, and what is still owed about them.
 //!
 //! All of it is read from their transcripts. An agent whose record has a start and no end was interrupted:
-//! its end is written now, and told once. An end is told when some other transcript contains the id of its
+//! its end is written now, and told once. An end is told when some other transcript names its
 //! notification; what is not told yet is owed. Mail that it had not read stays where it is, in its
 //! transcript, until it is set to work again.
 
@@ -9,8 +9,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use aho_corasick::AhoCorasick;
-use centurion_protocol::{AgentId, Outcome, Timestamp, ToolUseId, Usage, bounded};
+use centurion_protocol::{
+    AgentId, Outcome, RecordId, ReportedUsage, Timestamp, ToolUseId, bounded,
+};
 use centurion_team::Frame;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -36,23 +37,44 @@ use crate::money::budget::{Account, Amount};
 use centurion_journal::transcript;
 use centurion_journal::{Journal, MOST_TRANSCRIPT, Stamp, TranscriptFile};
 
-/// The agent that a name or id means, of this process or an earlier one.
-pub(crate) fn find(shared: &Arc<Shared>, to: &str) -> Option<Arc<Task>> {
+/// Enters the agent of an earlier process that a name or id means into the table, if it is not there yet. A thread
+/// of its own reads the files.
+pub(crate) async fn recall(shared: &Arc<Shared>, to: &str) {
     let delegation = &shared.delegation;
-    delegation.find(to).or_else(|| {
-        let id = delegation.id_of(to);
-        let path = is_id(&id).then(|| spawn::agent_files(delegation, &id).transcript)?;
-        let told = ToldEnds::read(shared, &path)?;
-        let is_counted = delegation.account(&id).is_some();
-        let others = if is_counted { Vec::new() } else { transcripts(delegation) };
-        let runs = others.iter().filter_map(|path| ToldEnds::read(shared, path));
-        let spent = spending::by_agent(&runs.flat_map(|told| told.runs).collect::<Vec<_>>());
-        Some(told.enter(shared, delegation, &spent)?.task)
-    })
+    let id = delegation.id_of(to);
+    if delegation.find(to).is_some() || !is_id(&id) {
+        return;
+    }
+    let reader = Arc::clone(shared);
+    let reading = tokio::task::spawn_blocking(move || read_agent(&reader, &id));
+    match reading.await {
+        // Another call may have entered it meanwhile.
+        Ok(Some((told, spent))) if delegation.find(to).is_none() => {
+            told.enter(shared, delegation, &spent);
+        }
+        Ok(_) => {}
+        Err(fault) => tracing::error!(%fault, "an agent of an earlier process could not be read"),
+    }
+}
+
+/// Reads the transcript of an agent, and for its account those of the agents below it. Blocks.
+fn read_agent(shared: &Shared, id: &AgentId) -> Option<(ToldEnds, HashMap<AgentId, Amount>)> {
+    let delegation = &shared.delegation;
+    let own = spawn::agent_files(delegation, id).transcript;
+    let told = ToldEnds::read(shared, own.clone(), &read(&own)?)?;
+    let mut runs = told.runs.clone();
+    if delegation.account(id).is_none() {
+        for path in transcripts(delegation).into_iter().filter(|path| *path != own) {
+            let text = read(&path).unwrap_or_default();
+            runs.extend(ToldEnds::read(shared, path, &text).into_iter().flat_map(|it| it.runs));
+        }
+    }
+    let spent = spending::by_agent(&runs);
+    Some((told, spent))
 }
 
 /// Tells whether it looks like an id: only that becomes part of a path.
-pub(super) fn is_id(id: &AgentId) -> bool {
+pub(crate) fn is_id(id: &AgentId) -> bool {
     let id = id.as_str();
     id.len() == 17 && id.starts_with('a') && id.bytes().skip(1).all(|byte| byte.is_ascii_hexdigit())
 }
@@ -66,32 +88,33 @@ fn transcripts(delegation: &Delegation) -> Vec<PathBuf> {
 }
 
 /// Restores the agents of the session's earlier processes: ends those that were interrupted, and queues what is
-/// owed for the main agent. All agents with undelivered results have stopped. Reads files, and so blocks.
+/// owed for the main agent. All agents with undelivered results have stopped. Reads each transcript once, and so
+/// blocks.
 pub(crate) fn restore(shared: &Arc<Shared>) {
     let delegation = &shared.delegation;
-    let mut paths = transcripts(delegation);
-    let mut told: Vec<ToldEnds> =
-        paths.iter().filter_map(|path| ToldEnds::read(shared, path)).collect();
+    let main = read(&delegation.builder.files.transcript).unwrap_or_default();
+    let mut delivered: HashSet<RecordId> = delivered_in(&main).collect();
+    let mut told: Vec<ToldEnds> = Vec::new();
+    for path in transcripts(delegation) {
+        let Some(text) = read(&path) else { continue };
+        let agent = ToldEnds::read(shared, path, &text);
+        let own = |id: &RecordId| agent.as_ref().is_some_and(|it| it.has_end(*id));
+        delivered.extend(delivered_in(&text).filter(|id| !own(id)));
+        told.extend(agent);
+    }
     // A name means the agent that got it last.
     told.sort_by_key(|told| told.started);
     let runs: Vec<PastRun> = told.iter().flat_map(|told| told.runs.clone()).collect();
     let spent = spending::by_agent(&runs);
     let entered = told.into_iter().filter_map(|told| told.enter(shared, delegation, &spent));
     let entered: Vec<RecalledTask> = entered.collect();
-    let main = main_transcript(shared);
     reopen_requests(shared, &entered, &mail::frames(&main));
-    let ends = entered.into_iter().flat_map(|RecalledTask { task, ends, .. }| {
-        ends.into_iter().map(move |end| (Arc::clone(&task), end))
-    });
-    let ends: Vec<(Arc<Task>, Ended)> = ends.collect();
-    let askers = ends.iter().filter_map(|(_, ended)| ended.run.asker.as_ref());
-    let askers: HashSet<PathBuf> =
-        askers.map(|asker| spawn::agent_files(delegation, &asker.agent).transcript).collect();
-    // Nearly every end is told in the transcript of the agent that asked for the run.
-    paths.sort_by_key(|path| !askers.contains(path));
-    paths.insert(0, delegation.builder.files.transcript.clone());
-    for (task, Ended { run, end }) in untold(ends, &paths) {
-        shared.queue.push(notification::agent_news(&task, &run, &end));
+    for RecalledTask { task, ends, .. } in entered {
+        for Ended { run, end } in ends {
+            if !delivered.contains(&end.notification) {
+                shared.queue.push(notification::agent_news(&task, &run, &end));
+            }
+        }
     }
     // The mail that the main agent had accepted and not read.
     for mail in mail::waiting(&main) {
@@ -99,9 +122,27 @@ pub(crate) fn restore(shared: &Arc<Shared>) {
     }
 }
 
-fn main_transcript(shared: &Shared) -> Vec<u8> {
-    let path = &shared.delegation.builder.files.transcript;
-    bounded::read_file(path, MOST_TRANSCRIPT).unwrap_or_default()
+fn read(transcript: &Path) -> Option<Vec<u8>> {
+    bounded::read_file(transcript, MOST_TRANSCRIPT).ok()
+}
+
+/// The fields of a transcript that name notifications: of an item that was read, of a result that a call gave, and of
+/// one notification for several ends. Text inside a record has its quotes escaped and cannot look so.
+const NOTIFICATION_FIELDS: [&str; 3] =
+    ["\"queueItem\":\"", "\"notification\":\"", "\"covers\":[\""];
+
+/// The ids of notifications that a transcript contains.
+fn delivered_in(transcript: &[u8]) -> impl Iterator<Item = RecordId> {
+    let id = |bytes: &[u8]| str::from_utf8(bytes).ok()?.parse::<RecordId>().ok();
+    NOTIFICATION_FIELDS.iter().flat_map(move |field| {
+        let places = memchr::memmem::find_iter(transcript, field.as_bytes());
+        places.flat_map(move |at| {
+            let list = &transcript[at + field.len()..];
+            let end = if field.contains('[') { b']' } else { b'"' };
+            let length = memchr::memchr(end, list).unwrap_or_default();
+            list[..length].split(|byte| b"\",".contains(byte)).filter_map(id)
+        })
+    })
 }
 
 /// Opens what was open between the lead of a team and its members: plans without an answer, and requests to end.
@@ -151,29 +192,6 @@ struct RecalledTask {
     frames: Vec<Frame>,
 }
 
-/// The ends whose notifications no other transcript holds. All are looked for at once, because a session may have
-/// thousands of agents, and only until all are found.
-fn untold(ends: Vec<(Arc<Task>, Ended)>, transcripts: &[PathBuf]) -> Vec<(Arc<Task>, Ended)> {
-    if ends.is_empty() {
-        return ends;
-    }
-    let ids = ends.iter().map(|(_, ended)| ended.end.notification.to_string());
-    // Ids are short: too many for this to succeed would not fit into memory.
-    let Ok(finder) = AhoCorasick::new(ids) else { return ends };
-    let mut told = vec![false; ends.len()];
-    for path in transcripts {
-        if told.iter().all(|is_told| *is_told) {
-            break;
-        }
-        let text = bounded::read_file(path, MOST_TRANSCRIPT).unwrap_or_default();
-        for found in finder.find_iter(&text) {
-            let number = found.pattern().as_usize();
-            told[number] |= ends[number].0.transcript != *path;
-        }
-    }
-    ends.into_iter().zip(told).filter(|(_, is_told)| !is_told).map(|(end, _)| end).collect()
-}
-
 /// An agent as its transcript describes it.
 struct ToldEnds {
     id: AgentId,
@@ -201,7 +219,7 @@ struct Ended {
 /// A run whose process ended before it did.
 struct Interrupted {
     run: TaskRun,
-    usage: Usage,
+    usage: ReportedUsage,
     dollars: f64,
     /// The last text of the agent.
     text: String,
@@ -241,35 +259,39 @@ struct EndNote {
 }
 
 impl ToldEnds {
-    /// Reads the notes of an agent's life; `None` for a file of another program.
-    fn read(shared: &Shared, path: &Path) -> Option<Self> {
-        let text = bounded::read_file(path, MOST_TRANSCRIPT).ok()?;
+    /// Reads the notes of an agent's life from its transcript; `None` for a file of another program.
+    fn read(shared: &Shared, path: PathBuf, text: &[u8]) -> Option<Self> {
         let (_, Note { timestamp, cwd, data: ReadSpawnNote { agent_id, spec }, .. }) =
-            notes::<ReadSpawnNote>(&text, SPAWN).next()?;
+            notes::<ReadSpawnNote>(text, SPAWN).next()?;
         let mut told = Self {
             id: agent_id,
-            path: path.to_owned(),
+            path,
             spec: spec.restored(cwd),
             started: timestamp,
             runs: Vec::new(),
             ends: Vec::new(),
             interrupted: None,
-            unread: mail::waiting(&text).len(),
+            unread: mail::waiting(text).len(),
             frames: Vec::new(),
         };
         if told.spec.team.is_some() {
-            let left = notes::<EndNote>(&text, END).filter(|(_, it)| it.data.end.leaves_team());
+            let left = notes::<EndNote>(text, END).filter(|(_, it)| it.data.end.leaves_team());
             let since = left.last().map_or(0, |(at, _)| at);
             told.frames = mail::frames(&text[since..]);
         }
         let mut ends: HashMap<String, End> =
-            notes::<EndNote>(&text, END).map(|(_, it)| (it.data.run, it.data.end)).collect();
-        let begun = notes::<BeginNote>(&text, SPAWN).take(1);
-        for (at, begun) in begun.chain(notes::<BeginNote>(&text, RESUME)) {
+            notes::<EndNote>(text, END).map(|(_, it)| (it.data.run, it.data.end)).collect();
+        let begun = notes::<BeginNote>(text, SPAWN).take(1);
+        for (at, begun) in begun.chain(notes::<BeginNote>(text, RESUME)) {
             let end = ends.remove(&begun.data.run);
-            told.add(shared, begun.data, end, &text, at);
+            told.add(shared, begun.data, end, text, at);
         }
         Some(told)
+    }
+
+    /// Tells whether one of its ends has this notification.
+    fn has_end(&self, notification: RecordId) -> bool {
+        self.ends.iter().any(|ended| ended.end.notification == notification)
     }
 
     /// Adds a run that began at some place of the transcript.
@@ -282,15 +304,16 @@ impl ToldEnds {
         // Only the last run can have been interrupted: no agent is set to work again before its end is written.
         self.interrupted = None;
         let (tokens, dollars) = if let Some(end) = end {
-            let spent = (end.cumulative_usage.total(), end.dollars);
+            let spent = (end.cumulative_usage.counts.total(), end.dollars);
             self.ends.push(Ended { run, end });
             spent
         } else {
             let (usage, dollars) =
                 spending::of_answers(text.get(at..).unwrap_or_default(), &shared.model);
             let text = transcript::last_words(text).unwrap_or_default();
+            let tokens = usage.counts.total();
             self.interrupted = Some(Interrupted { run, usage, dollars, text });
-            (usage.total(), dollars)
+            (tokens, dollars)
         };
         let spent = Amount { dollars, tokens };
         self.runs.push(PastRun { agent: self.id.clone(), id, asker, spent });
@@ -382,7 +405,7 @@ impl Interrupted {
             structured: None,
             errors: Vec::new(),
             denials: Vec::new(),
-            usage: Usage::default(),
+            usage: ReportedUsage::default(),
             cumulative_usage: self.usage,
             dollars: self.dollars,
             model: spec.model.clone(),
@@ -449,6 +472,27 @@ mod tests {
         let found: Vec<String> =
             notes::<BeginNote>(text.as_bytes(), END).map(|(_, note)| note.data.run).collect();
         assert_eq!(found, ["r1"]);
+    }
+
+    #[test]
+    fn notifications_are_found_where_a_record_names_them_and_not_in_text() {
+        let ids: Vec<RecordId> =
+            (1..=6).map(|n| format!("00000000-0000-4000-8000-{n:012}").parse().unwrap()).collect();
+        let forged = json!({"content": format!("\"queueItem\":\"{}\"", ids[5])});
+        let text = [
+            json!({"type": "user", "queueItem": ids[0]}).to_string(),
+            json!({"type": "user", "toolUseResult": {"notification": ids[1]}, "message": forged})
+                .to_string(),
+            json!({"type": "user", "origin": {"covers": [ids[2], ids[3]], "kind": "x"}})
+                .to_string(),
+            json!({"covers": [], "notification": null, "queueItem": "no id", "uuid": ids[4]})
+                .to_string(),
+            // The end of a file that was torn.
+            format!("{{\"queueItem\":\"{}", ids[4]),
+        ];
+        let mut found: Vec<RecordId> = delivered_in(text.join("\n").as_bytes()).collect();
+        found.sort_by_key(|id| id.0);
+        assert_eq!(found, ids[..4]);
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! waiter's affair. When it ends, the record of its end is written first; then its state changes, under one lock
 //! with the choice of who is told; then comes whatever is slow.
 
+mod afar;
+mod led;
 mod resume;
 mod worktree;
 
@@ -37,6 +39,7 @@ use crate::agent::fork_point::{Inheritance, Inherits};
 use crate::agent::hooks::reminder;
 use crate::agent::isolation::entered::EnteredPlace;
 use crate::agent::isolation::{self, AgentWorktree, IsolationError, WorktreeEnd};
+use crate::agent::member_processes::MemberProcesses;
 use crate::agent::shared::Shared;
 use crate::agent::skills::AgentSkills;
 use crate::agent::task::{Asker, End, Files, RunStart, SharedContext, Stopper, Task, TaskRun};
@@ -63,6 +66,7 @@ use centurion_journal::transcript::Loaded;
 use centurion_journal::{Journal, JournalError, Stamp};
 use centurion_redact::{keep_over, redact_text};
 
+pub(crate) use self::led::carry_out;
 pub(crate) use self::resume::resume;
 
 /// The reason why an agent could not be started or resumed.
@@ -507,6 +511,9 @@ impl Child {
             }
         }
         let items = std::mem::take(&mut self.items);
+        if let Some(processes) = self.processes() {
+            return self.work_afar(&processes, &items, cancel).await;
+        }
         let stall = self.shared.delegation.rules.stall;
         let task = Arc::clone(&self.task);
         let watchdog = async {
@@ -525,12 +532,33 @@ impl Child {
             () = watchdog => Ok(()),
             never = summary::keep_telling(&self.shared, &self.task, &self.agent) => match never {},
         };
+        self.note_unrecorded(outcome);
+        if let Some(slot) = &self.agent.slot {
+            slot.leave();
+        }
+    }
+
+    /// Has a process of its own do the same.
+    async fn work_afar(
+        &mut self,
+        processes: &Arc<MemberProcesses>,
+        items: &[Item],
+        cancel: &CancellationToken,
+    ) {
+        let outcome = Box::pin(self.run_afar(processes, items, cancel)).await;
+        if let Some(place) = processes.place(&self.task.id) {
+            self.task.note_back_end(place.back_end);
+        }
+        self.note_unrecorded(outcome);
+        if let Some(slot) = &self.agent.slot {
+            slot.leave();
+        }
+    }
+
+    fn note_unrecorded(&mut self, outcome: Result<(), JournalError>) {
         if let Err(error) = outcome {
             self.run.outcome = Outcome::JournalFailed;
             self.run.errors.push(error.to_string());
-        }
-        if let Some(slot) = &self.agent.slot {
-            slot.leave();
         }
     }
 
@@ -589,8 +617,8 @@ impl Child {
             structured: run.structured.clone(),
             errors: run.errors.clone(),
             denials: run.denial_reasons.clone(),
-            usage: run.used.last,
-            cumulative_usage: run.used.total,
+            usage: run.used.last.clone(),
+            cumulative_usage: run.used.total.clone(),
             dollars: run.used.dollars,
             model: self.driver.settings.model.clone(),
             turns: run.turns,
@@ -608,7 +636,7 @@ impl Child {
     /// The context shared with its parent, if it is a fork and has asked its provider.
     fn shared_context(&self) -> Option<SharedContext> {
         let context = self.task.spec.context.as_ref().filter(|_| self.task.spec.is_fork())?;
-        let read = self.run.used.first?.cache_read_input_tokens;
+        let read = self.run.used.first.as_ref()?.counts.cache_read_input_tokens;
         Some(SharedContext { bytes: context.bytes, cache_read_tokens: read })
     }
 
@@ -629,6 +657,11 @@ impl Child {
         }
         for server in &self.servers {
             server.close().await;
+        }
+        let processes = self.shared.delegation.member_processes.as_ref();
+        let has_left = self.task.end().is_some_and(|end| end.leaves_team());
+        if let Some(processes) = processes.filter(|_| has_left) {
+            processes.dismiss(&self.task.id).await;
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use centurion_model::Model;
-use centurion_protocol::{AgentId, Usage};
+use centurion_protocol::{AgentId, ReportedUsage};
 use serde::Deserialize;
 
 use crate::agent::task::Asker;
@@ -44,12 +44,12 @@ pub(crate) fn by_agent(runs: &[PastRun]) -> HashMap<AgentId, Amount> {
 }
 
 /// The usage of the answers in a part of a transcript, summaries of the conversation included, and its cost.
-pub(crate) fn of_answers(text: &[u8], model: &Model) -> (Usage, f64) {
+pub(crate) fn of_answers(text: &[u8], model: &Model) -> (ReportedUsage, f64) {
     let (mut usage, mut dollars) = of_turns(text, model);
     for (_, note) in recall::notes::<InternalForkNote>(text, NOTE) {
         if note.data.purpose == COMPACT_PURPOSE {
-            usage += note.data.usage;
-            dollars += model.info(&note.data.model).cost(&note.data.usage);
+            usage += &note.data.usage;
+            dollars += model.info(&note.data.model).cost_of(&note.data.usage);
         }
     }
     (usage, dollars)
@@ -60,10 +60,10 @@ pub(crate) fn of_answers(text: &[u8], model: &Model) -> (Usage, f64) {
 struct InternalForkNote {
     purpose: String,
     model: String,
-    usage: Usage,
+    usage: ReportedUsage,
 }
 
-fn of_turns(text: &[u8], model: &Model) -> (Usage, f64) {
+fn of_turns(text: &[u8], model: &Model) -> (ReportedUsage, f64) {
     #[derive(Deserialize)]
     struct AnswerLine {
         #[serde(rename = "type")]
@@ -74,11 +74,11 @@ fn of_turns(text: &[u8], model: &Model) -> (Usage, f64) {
     struct Answer {
         id: Option<String>,
         model: Option<String>,
-        usage: Option<Usage>,
+        usage: Option<ReportedUsage>,
     }
     // An answer has a line for each of its blocks, and each says what all of it consumed.
     let mut seen: HashSet<String> = HashSet::new();
-    let (mut total, mut dollars) = (Usage::default(), 0.0);
+    let (mut total, mut dollars) = (ReportedUsage::default(), 0.0);
     let finder = memchr::memmem::Finder::new("\"type\":\"assistant\"");
     for line in text.split(|byte| *byte == b'\n').filter(|line| finder.find(line).is_some()) {
         let line =
@@ -89,8 +89,8 @@ fn of_turns(text: &[u8], model: &Model) -> (Usage, f64) {
             continue;
         };
         if seen.insert(id) {
-            total += usage;
-            dollars += model.info(&name).cost(&usage);
+            total += &usage;
+            dollars += model.info(&name).cost_of(&usage);
         }
     }
     (total, dollars)
@@ -143,8 +143,8 @@ mod tests {
             std::sync::Arc::new(centurion_protocol::SeededWorld::new(1)),
         );
         let (usage, dollars) = of_answers(text.as_bytes(), &model);
-        assert_eq!(usage.total(), 40_100);
-        assert!((dollars - model.info("claude-opus-5-5").cost(&usage)).abs() < 1e-9);
+        assert_eq!(usage.counts.total(), 40_100);
+        assert!((dollars - model.info("claude-opus-5-5").cost_of(&usage)).abs() < 1e-9);
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn idle_text(task: &Task, end: &End, name: &str) -> String {
 
 fn idle_frame(task: &Task, end: &End, name: &str) -> Value {
     if end.stopped_by == Some(Stopper::Shutdown) && end.outcome == Outcome::Completed {
-        return json!({"type": "shutdown_approved", "from": name, "backendType": "in-process"});
+        return json!({"type": "shutdown_approved", "from": name, "backendType": task.back_end()});
     }
     if end.leaves_team() {
         return json!({"type": "teammate_terminated", "from": name, "message": failure(end)});
@@ -240,6 +240,10 @@ pub(crate) fn dismiss(shared: &Arc<Shared>, task: &Arc<Task>, by: Stopper) -> bo
     }
     let was_resting = task.dismiss(by, |run, end| append_end(shared, task, run, end));
     if was_resting && let Some(end) = task.end() {
+        if let Some(processes) = shared.delegation.member_processes.clone() {
+            let id = task.id.clone();
+            shared.work.spawn(async move { processes.dismiss(&id).await });
+        }
         show_run_ended(shared, task, &end);
         settle_team(shared, task);
         if by == Stopper::Person {

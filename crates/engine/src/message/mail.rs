@@ -164,6 +164,11 @@ pub(crate) fn waiting(transcript: &[u8]) -> Vec<Mail> {
     Mailbox::of(transcript).waiting()
 }
 
+/// The ids of the items that a conversation contains.
+pub(crate) fn read_items(transcript: &[u8]) -> HashSet<RecordId> {
+    Mailbox::of(transcript).read
+}
+
 /// The structured messages that a transcript has accepted, oldest first.
 pub(crate) fn frames(transcript: &[u8]) -> Vec<Frame> {
     let accepted = Mailbox::of(transcript).accepted.into_iter();

@@ -4,6 +4,7 @@
 //! `delivered` takes it away.
 
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
 use centurion_permissions::Mode;
 use centurion_protocol::{AgentId, Block, RecordId};
@@ -110,6 +111,20 @@ impl Origin {
         }
     }
 
+    /// The origin in the few words that hosts know.
+    pub(crate) fn for_hosts(&self) -> Option<Value> {
+        match self {
+            Self::Hook => Some(serde_json::json!({"kind": "auto-continuation"})),
+            Self::TeammateIdle { member, .. } => {
+                Some(serde_json::json!({"kind": "peer", "from": member}))
+            }
+            Self::Schedule { .. } | Self::MissedSchedules { .. } => {
+                Some(serde_json::json!({"kind": TASK_NOTIFICATION, "subkind": "scheduled-trigger"}))
+            }
+            _ => self.to_value(),
+        }
+    }
+
     /// The ends of agents that an item with this id tells of, by the ids of their news.
     pub(crate) fn told_ends(&self, id: RecordId) -> Vec<RecordId> {
         match self {
@@ -154,10 +169,14 @@ impl Origin {
     }
 }
 
+/// Hears which items a recorded turn contains.
+pub(crate) type DeliveryWatch = Box<dyn Fn(&[RecordId]) + Send + Sync>;
+
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<QueueState>,
     changed: Notify,
+    watch: OnceLock<DeliveryWatch>,
 }
 
 #[derive(Default)]
@@ -263,6 +282,34 @@ impl Queue {
         for id in ids {
             state.items.take(*id, |_| true);
         }
+        drop(state);
+        if let Some(watch) = self.watch.get().filter(|_| !ids.is_empty()) {
+            watch(ids);
+        }
+    }
+
+    /// Has this hear of every delivery from now on.
+    pub(crate) fn watch_deliveries(&self, watch: DeliveryWatch) {
+        // A session has one such watch at most.
+        let _ = self.watch.set(watch);
+    }
+
+    /// Takes items away that another process holds, too, and brings again.
+    pub(crate) fn withdraw_all(&self, ids: &[RecordId]) {
+        let mut state = self.state.lock();
+        for id in ids {
+            state.items.take(*id, |_| true);
+        }
+    }
+
+    /// Waits until something is pending for an agent beside these items.
+    pub(crate) async fn beyond(&self, agent: &AgentId, known: &HashSet<RecordId>) -> Vec<Item> {
+        self.wait(|queue| {
+            let pending = queue.pending(Some(agent)).into_iter();
+            let new: Vec<Item> = pending.filter(|item| !known.contains(&item.id)).collect();
+            (!new.is_empty()).then_some(new)
+        })
+        .await
     }
 
     /// Takes an item away for a caller that tells of it in another way; `false` if it is told already.

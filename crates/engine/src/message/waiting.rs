@@ -7,16 +7,16 @@ use centurion_protocol::{AgentId, Block, RecordId};
 
 use super::queue::{Item, Origin, Priority};
 
-/// The place of an item: the most urgent first, and then the one that came first.
+/// The rank of an item: the most urgent first, and then the one that came first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place(Priority, u64);
+pub(super) struct Rank(Priority, u64);
 
 /// All items that wait.
 #[derive(Default)]
 pub(super) struct Waiting {
-    items: BTreeMap<Place, Item>,
+    items: BTreeMap<Rank, Item>,
     /// A host may give the same id to several.
-    by_id: HashMap<RecordId, Vec<Place>>,
+    by_id: HashMap<RecordId, Vec<Rank>>,
     by_agent: HashMap<Option<AgentId>, Share>,
     pushed: u64,
 }
@@ -24,7 +24,7 @@ pub(super) struct Waiting {
 /// The pending items of one agent.
 #[derive(Default)]
 struct Share {
-    places: BTreeSet<Place>,
+    ranks: BTreeSet<Rank>,
     /// The number of pending messages from agents, and their bytes.
     mail: (usize, usize),
 }
@@ -32,33 +32,33 @@ struct Share {
 impl Waiting {
     pub(super) fn push(&mut self, item: Item) {
         self.pushed += 1;
-        self.insert(Place(item.priority, self.pushed), item);
+        self.insert(Rank(item.priority, self.pushed), item);
     }
 
-    fn insert(&mut self, place: Place, item: Item) {
+    fn insert(&mut self, rank: Rank, item: Item) {
         let share = self.by_agent.entry(item.addressee.clone()).or_default();
-        share.places.insert(place);
+        share.ranks.insert(rank);
         if let Some(bytes) = mail_bytes(&item) {
             share.mail = (share.mail.0 + 1, share.mail.1 + bytes);
         }
-        self.by_id.entry(item.id).or_default().push(place);
-        self.items.insert(place, item);
+        self.by_id.entry(item.id).or_default().push(rank);
+        self.items.insert(rank, item);
     }
 
-    fn remove(&mut self, place: Place) -> Option<Item> {
-        let item = self.items.remove(&place)?;
+    fn remove(&mut self, rank: Rank) -> Option<Item> {
+        let item = self.items.remove(&rank)?;
         if let Some(share) = self.by_agent.get_mut(&item.addressee) {
-            share.places.remove(&place);
+            share.ranks.remove(&rank);
             if let Some(bytes) = mail_bytes(&item) {
                 share.mail = (share.mail.0 - 1, share.mail.1 - bytes);
             }
-            if share.places.is_empty() {
+            if share.ranks.is_empty() {
                 self.by_agent.remove(&item.addressee);
             }
         }
-        if let Some(places) = self.by_id.get_mut(&item.id) {
-            places.retain(|other| *other != place);
-            if places.is_empty() {
+        if let Some(ranks) = self.by_id.get_mut(&item.id) {
+            ranks.retain(|other| *other != rank);
+            if ranks.is_empty() {
                 self.by_id.remove(&item.id);
             }
         }
@@ -67,42 +67,42 @@ impl Waiting {
 
     /// Takes the items with an id away, as far as they are meant; whether there were any.
     pub(super) fn take(&mut self, id: RecordId, is_meant: impl Fn(&Item) -> bool) -> bool {
-        let places = self.by_id.get(&id).cloned().unwrap_or_default();
-        let meant = |place: &Place| self.items.get(place).is_some_and(&is_meant);
-        let places: Vec<Place> = places.into_iter().filter(meant).collect();
-        places.into_iter().filter_map(|place| self.remove(place)).count() > 0
+        let ranks = self.by_id.get(&id).cloned().unwrap_or_default();
+        let meant = |rank: &Rank| self.items.get(rank).is_some_and(&is_meant);
+        let ranks: Vec<Rank> = ranks.into_iter().filter(meant).collect();
+        ranks.into_iter().filter_map(|rank| self.remove(rank)).count() > 0
     }
 
     /// Takes away what is meant of an agent's items.
     pub(super) fn take_of(&mut self, agent: Option<&AgentId>, is_meant: impl Fn(&Item) -> bool) {
-        let places = self.places(agent);
-        for place in places {
-            if self.items.get(&place).is_some_and(&is_meant) {
-                self.remove(place);
+        let ranks = self.ranks(agent);
+        for rank in ranks {
+            if self.items.get(&rank).is_some_and(&is_meant) {
+                self.remove(rank);
             }
         }
     }
 
     /// Changes the items of an agent, which may be another agent's afterwards.
     pub(super) fn change_of(&mut self, agent: Option<&AgentId>, mut change: impl FnMut(&mut Item)) {
-        for place in self.places(agent) {
-            if let Some(mut item) = self.remove(place) {
+        for rank in self.ranks(agent) {
+            if let Some(mut item) = self.remove(rank) {
                 change(&mut item);
-                self.insert(place, item);
+                self.insert(rank, item);
             }
         }
     }
 
-    fn places(&self, agent: Option<&AgentId>) -> Vec<Place> {
+    fn ranks(&self, agent: Option<&AgentId>) -> Vec<Rank> {
         let share = self.by_agent.get(&agent.cloned());
-        share.into_iter().flat_map(|share| &share.places).copied().collect()
+        share.into_iter().flat_map(|share| &share.ranks).copied().collect()
     }
 
     /// The pending items of an agent, most urgent first.
     pub(super) fn of(&self, agent: Option<&AgentId>) -> impl Iterator<Item = &Item> {
         let share = self.by_agent.get(&agent.cloned());
-        let places = share.into_iter().flat_map(|share| &share.places);
-        places.filter_map(|place| self.items.get(place))
+        let ranks = share.into_iter().flat_map(|share| &share.ranks);
+        ranks.filter_map(|rank| self.items.get(rank))
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Item> {

@@ -11,11 +11,13 @@ use std::fmt;
 use std::ops::AddAssign;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Money and tokens that go together, such as those of one request.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Amount {
     pub(crate) dollars: f64,
     pub(crate) tokens: u64,
@@ -53,6 +55,17 @@ pub(crate) struct Account {
 pub(crate) struct Budget {
     /// Its own first, the session's last, each once.
     line: Vec<Arc<Account>>,
+    /// The accounts of another process that stand above these.
+    above: Option<Arc<dyn AccountsAbove>>,
+}
+
+/// The accounts of the process that leads this one.
+pub(crate) trait AccountsAbove: fmt::Debug + Send + Sync {
+    /// Sets an amount aside there. What comes back names it.
+    fn reserve(&self, amount: Amount) -> BoxFuture<'_, Result<u64, OverBudget>>;
+
+    /// Ends a reservation, which cost this.
+    fn close(&self, reservation: u64, cost: Amount);
 }
 
 #[derive(Debug, Default)]
@@ -69,10 +82,12 @@ pub(crate) struct Reservation {
     budget: Arc<Budget>,
     amount: Amount,
     cost: Amount,
+    /// The name of the same reservation in the process above.
+    above: Option<u64>,
 }
 
 /// A number of one of the two things that a budget counts.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Quantity {
     Dollars(f64),
     Tokens(u64),
@@ -93,7 +108,7 @@ impl fmt::Display for Quantity {
 }
 
 /// The owner of a budget, seen from the agent that wanted to spend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum BudgetLevel {
     Own,
     /// An agent above it.
@@ -112,7 +127,7 @@ impl fmt::Display for BudgetLevel {
 }
 
 /// The limit that does not pay for a request, and its level.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Error, Serialize, Deserialize)]
 #[error("{level} of {limit} does not pay for another request: {spent} spent{}", held(*.reserved))]
 pub struct OverBudget {
     pub(crate) limit: Quantity,
@@ -131,8 +146,17 @@ fn held(reserved: Quantity) -> String {
 }
 
 impl Budget {
+    #[cfg(test)]
     pub(crate) fn root(limit: impl Into<Limit>) -> Arc<Self> {
-        Arc::new(Self { line: vec![Account::new(limit.into(), Amount::default())] })
+        Self::root_below(limit, None)
+    }
+
+    /// The budget of a session whose accounts of another process stand above.
+    pub(crate) fn root_below(
+        limit: impl Into<Limit>,
+        above: Option<Arc<dyn AccountsAbove>>,
+    ) -> Arc<Self> {
+        Arc::new(Self { line: vec![Account::new(limit.into(), Amount::default())], above })
     }
 
     /// A part of this budget, with a limit of its own.
@@ -144,7 +168,27 @@ impl Budget {
     /// twice: an agent may be set to work again by one that it had started.
     pub(crate) fn with(&self, account: &Arc<Account>) -> Arc<Self> {
         let above = self.line.iter().filter(|other| !Arc::ptr_eq(other, account));
-        Arc::new(Self { line: std::iter::once(account).chain(above).cloned().collect() })
+        let line = std::iter::once(account).chain(above).cloned().collect();
+        Arc::new(Self { line, above: self.above.clone() })
+    }
+
+    /// Sets `amount` aside here and, before that, in the process above, if there is one.
+    pub(crate) async fn set_aside(
+        self: &Arc<Self>,
+        amount: Amount,
+    ) -> Result<Reservation, OverBudget> {
+        let Some(above) = &self.above else { return self.reserve(amount) };
+        let name = above.reserve(amount).await?;
+        match self.reserve(amount) {
+            Ok(mut reservation) => {
+                reservation.above = Some(name);
+                Ok(reservation)
+            }
+            Err(refused) => {
+                above.close(name, Amount::default());
+                Err(refused)
+            }
+        }
     }
 
     /// Sets `amount` aside here and in every budget above, or says which of them has not that much left.
@@ -162,7 +206,8 @@ impl Budget {
                 return Err(OverBudget { limit, spent, reserved, level });
             }
         }
-        Ok(Reservation { budget: Arc::clone(self), amount, cost: Amount::default() })
+        let budget = Arc::clone(self);
+        Ok(Reservation { budget, amount, cost: Amount::default(), above: None })
     }
 
     /// The spending here and below.
@@ -177,6 +222,11 @@ impl Account {
     pub(crate) fn new(limit: Limit, spent: Amount) -> Arc<Self> {
         let state = BudgetState { spent, ..BudgetState::default() };
         Arc::new(Self { limit, state: Mutex::new(state) })
+    }
+
+    /// The spending so far, of the agent and of all below it.
+    pub(crate) fn spent(&self) -> Amount {
+        self.state().spent
     }
 
     /// Sets both parts aside, or says of the one that does not fit: the limit, what is spent and what is
@@ -236,6 +286,9 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         for account in &self.budget.line {
             account.close(self.amount, self.cost);
+        }
+        if let (Some(above), Some(name)) = (&self.budget.above, self.above) {
+            above.close(name, self.cost);
         }
     }
 }

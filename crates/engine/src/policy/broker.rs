@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use centurion_config::agents::Color;
 use centurion_mcp::{Elicitation, ElicitationAnswer};
-use centurion_permissions::Reason;
+use centurion_permissions::{Reason, RuleSource};
 use centurion_protocol::{AgentId, ToolUseId};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -46,19 +46,22 @@ pub struct AskReason {
     pub kind: &'static str,
     /// The path that the call may not touch without an answer.
     pub path: Option<PathBuf>,
+    /// The rule that asks, with its file and line, if a rule does.
+    pub rule: Option<RuleSource>,
 }
 
 impl AskReason {
     /// A reason of no kind of its own.
     pub fn other(text: String) -> Self {
-        Self { text, kind: "other", path: None }
+        Self { text, kind: "other", path: None, rule: None }
     }
 }
 
 impl From<&Reason> for AskReason {
     fn from(reason: &Reason) -> Self {
         let path = reason.path().map(Path::to_owned);
-        Self { text: reason.to_string(), kind: reason.kind(), path }
+        let rule = reason.rule().cloned();
+        Self { text: reason.to_string(), kind: reason.kind(), path, rule }
     }
 }
 
@@ -109,6 +112,8 @@ pub enum Reply {
     Allowed { input: Option<Box<RawValue>>, remember: Vec<Remember> },
     /// No, and why.
     Denied { reason: String, interrupt: bool },
+    /// The same, said by a host, which needs no telling.
+    HostDenied { reason: String, interrupt: bool },
     /// The call was cancelled before an answer came.
     Cancelled,
 }

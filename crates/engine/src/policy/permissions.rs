@@ -15,43 +15,19 @@ use std::time::Duration;
 use centurion_hooks::{HookRules, HookSet};
 use centurion_permissions::{
     Access, Apart, Call, Decision, HostRule, Mode, OwnMode, Policy, Role, Rule, RuleKind,
-    RuleLevel, RuleOrigin, RuleSet, Sharer, Skipping, Stance, Verdict, decide, suggest,
+    RuleLevel, RuleOrigin, RuleSet, Sharer, Stance, Verdict, decide, suggest,
 };
 use centurion_tools::{DeniedFiles, DeniedSearch, PlanModeError};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::Value;
-use thiserror::Error;
 use tokio::time::Instant;
 use url::Url;
 
 pub(crate) use self::remember::RememberError;
 use self::remember::level;
 pub use self::remember::{Destination, KeepError, Remember, Remembered, RuleChange};
+use crate::definition::bypass::{Bypass, BypassRefused};
 use crate::policy::rule_text::{UnreadRule, read_rule};
-
-/// True if this run may skip permissions: only where the user enabled it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bypass {
-    Enabled,
-    /// Only by the host that drives the session: no definition may ask for it.
-    OnRequest,
-    /// And why.
-    Refused(&'static str),
-}
-
-/// Permissions may not be skipped in this run, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct BypassRefused(&'static str);
-
-impl Bypass {
-    pub(crate) fn skipping(self) -> Skipping {
-        match self {
-            Self::Enabled => Skipping::Enabled,
-            Self::OnRequest | Self::Refused(_) => Skipping::Disabled,
-        }
-    }
-}
 
 /// Rules as they are at one moment.
 #[derive(Clone, Debug, Default)]
@@ -577,9 +553,9 @@ impl Permissions {
         for text in texts {
             match read_rule(&Value::from(text.as_str()), &RuleOrigin::Session) {
                 Ok(rule) => rules.push(rule),
-                Err(UnreadRule { reason, tools }) => {
+                Err(UnreadRule { source, tools }) => {
                     rules.extend(tools.into_iter().filter(|_| kind != RuleKind::Allow));
-                    unread.push(reason);
+                    unread.push(source);
                 }
             }
         }

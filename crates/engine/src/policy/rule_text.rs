@@ -1,15 +1,28 @@
 //! Rules as people and hosts write them. One that takes away takes the whole tool where it cannot be read: nothing of what
 //! was meant may run meanwhile.
 
-use centurion_permissions::{Rule, RuleKind, RuleOrigin, all_tool_names};
+use centurion_permissions::{Rule, RuleError, RuleKind, RuleOrigin, all_tool_names};
 use serde_json::Value;
+use thiserror::Error;
 
 /// A rule that cannot be read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Error)]
+#[error("{source}")]
 pub struct UnreadRule {
-    pub reason: String,
+    pub source: RuleTextError,
     /// The tools that it may mean, with all their calls. Empty where none can be told.
     pub tools: Vec<Rule>,
+}
+
+/// The reason why a rule cannot be read.
+#[derive(Clone, Debug, Error)]
+pub enum RuleTextError {
+    #[error("permission rule `{0}` is more than one rule: write each by itself")]
+    MoreThanOne(Value),
+    #[error("permission rule `{0}` has a control character in it")]
+    ControlCharacter(Value),
+    #[error(transparent)]
+    Rule(#[from] RuleError),
 }
 
 /// Reads a rule: a text, or an object with `tool` and `args`.
@@ -18,16 +31,16 @@ pub fn read_rule(value: &Value, origin: &RuleOrigin) -> Result<Rule, UnreadRule>
     collect(value, &mut texts);
     let rule = match Rule::from_value(value, origin.clone()) {
         Ok(_) if texts.iter().any(|text| is_list(text)) => {
-            Err(format!("permission rule `{value}` is more than one rule: write each by itself"))
+            Err(RuleTextError::MoreThanOne(value.clone()))
         }
         Ok(_) if texts.iter().any(|text| text.contains(is_control)) => {
-            Err(format!("permission rule `{value}` has a control character in it"))
+            Err(RuleTextError::ControlCharacter(value.clone()))
         }
-        rule => rule.map_err(|error| error.to_string()),
+        rule => rule.map_err(RuleTextError::from),
     };
-    rule.map_err(|reason| {
+    rule.map_err(|source| {
         let tools = texts.iter().flat_map(|text| whole_tools(text, origin)).collect();
-        UnreadRule { reason, tools }
+        UnreadRule { source, tools }
     })
 }
 

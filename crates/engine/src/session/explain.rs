@@ -75,7 +75,9 @@ impl Session {
             let writes = effective.tools.iter().any(|tool| tool == WRITE_TOOL);
             let own = self.memory.as_ref().filter(|_| writes && !is_replaced);
             let own = own.map(MainMemory::section);
-            main_sections(&asked, &builder.environment, mode, memory.or(own.as_deref()))
+            let style = delegation.definitions.choose_style(asked.style.as_deref());
+            let memory = memory.or(own.as_deref());
+            main_sections(&asked, &builder.environment, mode, style.as_ref(), memory)
         }))
     }
 }

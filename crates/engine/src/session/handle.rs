@@ -8,10 +8,8 @@ use centurion_config::agents::{ActiveAgent, ReadAgent};
 use centurion_hooks::HookSet;
 use centurion_mcp::Connection;
 use centurion_permissions::Mode;
-use centurion_protocol::sdk::ModelUsage;
 use centurion_protocol::{Block, RecordId, SessionId, Thinking};
 use centurion_tools::{Rewind, RewindError, StopError};
-use indexmap::IndexMap;
 
 use super::commands::show;
 use super::options::PluginParts;
@@ -20,11 +18,12 @@ use super::side_question::{self, AsideError};
 use super::title;
 use crate::agent::shared::Shared;
 use crate::agent::task::Stopper;
+use crate::definition::bypass::BypassRefused;
 use crate::delegate::stop_all::stop_all;
 use crate::delegate::teammate;
 use crate::message::queue::{Item, Origin, Priority};
+use crate::money::usage::UsageTotals;
 use crate::policy::broker::Answerer;
-use crate::policy::permissions::BypassRefused;
 use crate::toolset::servers::{RequireError, WithheldServer};
 use crate::turn::commands::{TypedCommand, typed_commands};
 use crate::turn::context_usage::{self, ContextUsage};
@@ -71,10 +70,9 @@ impl Handle {
         context_usage::context_usage(&self.0)
     }
 
-    /// The cost of the session so far in dollars, and the usage by model.
-    pub fn usage(&self) -> (f64, IndexMap<String, ModelUsage>) {
-        let totals = self.0.usage_totals.lock();
-        (totals.total_cost(), totals.by_model().clone())
+    /// The usage of the session so far.
+    pub fn usage(&self) -> UsageTotals {
+        self.0.usage_totals.lock().clone()
     }
 
     /// The cost of the session, in lines for people.
@@ -161,6 +159,21 @@ impl Handle {
         self.0.delegation.summarises()
     }
 
+    /// Lets observers see what agents say and think while a call waits for them, or no longer.
+    pub fn forward_text(&self, is_wanted: bool) {
+        self.0.delegation.forward_text(is_wanted);
+    }
+
+    /// The name of the output style that is in force.
+    pub fn output_style(&self) -> String {
+        self.0.delegation.definitions.style_name()
+    }
+
+    /// The names of the output styles that there are now. A session keeps the one that it began with.
+    pub fn output_styles(&self) -> Vec<String> {
+        self.0.delegation.definitions.output_styles().names()
+    }
+
     /// Adds agents that a host brings.
     pub fn add_agents(&self, agents: Vec<ReadAgent>) {
         self.0.delegation.definitions.add(agents);
@@ -221,11 +234,10 @@ impl Handle {
         self.0.delegation.definitions.choose_skills(chosen);
     }
 
-    /// The skills that a model may invoke.
+    /// The skills that hosts list.
     pub fn skill_names(&self) -> Vec<String> {
         let skills = self.0.delegation.definitions.skills();
-        let usable = skills.active.iter().filter(|skill| skill.card.for_models);
-        usable.map(|skill| skill.name.clone()).collect()
+        skills.for_hosts().map(|skill| skill.name.clone()).collect()
     }
 
     /// Adds a server, in the place of one with the same name.

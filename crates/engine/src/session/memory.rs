@@ -22,6 +22,7 @@ use thiserror::Error;
 use self::answer::Unreadable;
 use crate::agent::fork_point::ForkPoint;
 use crate::agent::shared::Shared;
+use crate::definition::model_check::ModelRefusal;
 use crate::definition::prompt::Section;
 use crate::money::budget::Limit;
 use crate::turn::internal_fork::{InternalFork, InternalForkError};
@@ -51,8 +52,8 @@ enum MemoryTaskError {
     Answer(#[from] Unreadable),
     #[error(transparent)]
     Notes(#[from] NoteError),
-    #[error("the model `{0}` may not be used: {1}")]
-    ModelRefused(String, String),
+    #[error("the model `{model}` may not be used: {source}")]
+    ModelRefused { model: String, source: ModelRefusal },
 }
 
 impl MainMemory {
@@ -169,9 +170,8 @@ fn paid_by(
     let limit = Limit { dollars: Some(task.max_budget), tokens: None };
     let (budget, ceiling) = (shared.budget.child(limit), Some(task.max_budget));
     let Some(name) = &task.model else { return Ok(InternalFork { budget, ceiling, ..fork }) };
-    if let Some(reason) = (shared.delegation.builder.refuse_model)(name) {
-        return Err(MemoryTaskError::ModelRefused(name.clone(), reason));
-    }
+    (shared.delegation.builder.check_model)(name)
+        .map_err(|source| MemoryTaskError::ModelRefused { model: name.clone(), source })?;
     let model = shared.model.resolve(name);
     let cached_tokens = if model == fork.model { fork.cached_tokens } else { 0 };
     Ok(InternalFork { model, cached_tokens, budget, ceiling, ..fork })

@@ -28,12 +28,15 @@ use crate::agent::delegation::Delegation;
 use crate::agent::isolation::Isolator;
 use crate::agent::isolation::entered::{self, EnterError, EnteredPlace, Wanted};
 use crate::agent::meant;
+use crate::agent::member_frames::FromMember;
+use crate::agent::member_processes::MemberProcesses;
 use crate::agent::peers::Peers;
 use crate::agent::session_tasks::SessionTasks;
 use crate::agent::shared::{Shared, SharedParts};
 use crate::agent::skills::AgentSkills;
 use crate::agent::team::Team;
 use crate::agent::{Agent, AgentParts, AgentRequests, kept_todos};
+use crate::definition::bypass::BypassRefused;
 use crate::definition::environment::{Environment, GitState};
 use crate::definition::identity::Identity;
 use crate::definition::prompt::{main_sections, system_prompt};
@@ -42,8 +45,8 @@ use crate::definition::rules::SessionMode;
 use crate::delegate::build::DriverParts;
 use crate::delegate::recall;
 use crate::message::titles::listed;
-use crate::money::budget::{Budget, Limit};
-use crate::policy::permissions::{BypassRefused, Permissions};
+use crate::money::budget::{AccountsAbove, Budget, Limit};
+use crate::policy::permissions::Permissions;
 use crate::schedule::{self, Kept};
 use crate::tools::ENGINE_TOOLS;
 use crate::toolset::servers::{Deferral, RequireError, Servers};
@@ -125,7 +128,11 @@ impl Session {
         let agent = main_agent(&shared, parts);
         extensions.elicitations.attach(Arc::clone(&shared.broker), Arc::clone(&agent));
         let environment = enter_worktree(&shared, &agent, worktree, begins_in).await?;
-        let system = main_sections(&main.prompt, &environment, mode, main.memory.as_deref());
+        let definitions = &shared.delegation.definitions;
+        let style = definitions.choose_style(main.prompt.style.as_deref());
+        let memory_section = main.memory.as_deref();
+        let system =
+            main_sections(&main.prompt, &environment, mode, style.as_ref(), memory_section);
         let notes = memory.as_ref().filter(|_| asked_for.1.replace.is_none());
         let parts = DriverParts {
             view: main.view,
@@ -261,6 +268,17 @@ fn build_shared(
     let cwd = options.base.cwd.display().to_string();
     let peers = options.agents.peers.take();
     let peers = peers.map(|peers| Peers::new(peers, options.start.id(), cwd));
+    let lead = options.agents.lead.clone();
+    if lead.is_some() {
+        // The lead counts this process as one agent at work.
+        rules.limits.running = rules.limits.running.min(1);
+    }
+    let above = lead.clone().map(|lead| lead as Arc<dyn AccountsAbove>);
+    let processes = options.agents.member_processes.take();
+    let (transcript, output_dir) = (&options.storage.transcript, &options.storage.output_dir);
+    let member_processes = processes.zip(transcript.clone()).map(|(it, transcript)| {
+        MemberProcesses::new(it, options.start.id(), transcript, output_dir.clone())
+    });
     let shared = Arc::new_cyclic(|session| {
         let checkpoints = checkpoints(options, journal);
         let builder =
@@ -270,18 +288,23 @@ fn build_shared(
             id: options.start.id(),
             world: Arc::clone(&options.base.world),
             view: Arc::clone(&options.view),
-            budget: Budget::root(options.max_budget),
+            budget: Budget::root_below(options.max_budget, above),
             model: options.model.clone(),
             permissions: Arc::new(permissions),
             servers,
             server_patience: options.extensions.server_patience,
             delegation: Delegation::new(rules, definitions, builder, task_list, team)
+                .with_members(member_processes, lead)
                 .with_peers(peers),
             schedules,
         })
     });
     if let Some(answerer) = options.answerer.take() {
         shared.broker.attach(answerer);
+    }
+    if let Some(lead) = shared.delegation.lead.clone() {
+        let watch = move |ids: &[RecordId]| lead.tell(FromMember::Took(ids.to_vec()));
+        shared.queue.watch_deliveries(Box::new(watch));
     }
     shared
 }
@@ -313,7 +336,7 @@ fn agent_builder(
     let hooks = session_hooks(options, env_file.clone()).build(session);
     let settings_hooks = hooks.add(Scope::Session, std::mem::take(&mut options.extensions.hooks));
     let users_env_file = options.base.env.get("CLAUDE_ENV_FILE").map(PathBuf::from);
-    let tools = builtin(options);
+    let tools = tools(options);
     let (storage, agents) = (&options.storage, &mut options.agents);
     AgentBuilder {
         guard: options.base.guard.clone(),
@@ -348,7 +371,7 @@ fn agent_builder(
         hooks,
         settings_hooks: Arc::new(settings_hooks),
         agent_servers: agents.servers.take(),
-        refuse_model: Arc::clone(&agents.refuse_model),
+        check_model: Arc::clone(&agents.check_model),
         sources: DefinitionSources {
             only_plugin_hooks: agents.only_plugin_hooks,
             settings_files: std::mem::take(&mut agents.settings_files),
@@ -360,10 +383,13 @@ fn agent_builder(
     }
 }
 
-/// The built-in tools. Where agents share a task list, none keeps a list of its own.
-fn builtin(options: &Options) -> Vec<Arc<dyn DynTool>> {
+/// The tools of the program and those that extend it, by their names. Where agents share a task list, none keeps a list
+/// of its own.
+fn tools(options: &mut Options) -> Vec<Arc<dyn DynTool>> {
     let mut tools = builtin_under(options.permission.sandbox.as_deref());
     tools.retain(|tool| options.agents.task_list.is_none() || tool.name() != "TodoWrite");
+    tools.append(&mut options.extensions.tools);
+    tools.sort_by(|one, other| one.name().cmp(other.name()));
     tools
 }
 
@@ -472,6 +498,9 @@ fn stamp(options: &mut Options, environment: &Environment) -> Stamp {
     }
 }
 
+/// The parts of the headless protocol that hosts can rely on: an interrupt says what still waits, and can drop it.
+pub const CAPABILITIES: [&str; 2] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
+
 fn init(shared: &Shared, driver: &Driver, additional_directories: &[PathBuf]) -> Init {
     let directories = additional_directories.iter().map(|path| path.display().to_string());
     Init {
@@ -481,14 +510,18 @@ fn init(shared: &Shared, driver: &Driver, additional_directories: &[PathBuf]) ->
         model: driver.settings.model.clone(),
         permission_mode: shared.permissions.mode().to_string(),
         slash_commands: Vec::new(),
-        api_key_source: shared.model.key_source().to_owned(),
+        api_key_source: match shared.model.key_source() {
+            known @ ("ANTHROPIC_API_KEY" | "apiKeyHelper") => known,
+            _ => "none",
+        },
         claude_code_version: PROTOCOL_VERSION,
         centurion_version: env!("CARGO_PKG_VERSION"),
-        output_style: "default",
+        output_style: shared.delegation.definitions.style_name(),
         agents: Vec::new(),
         skills: Vec::new(),
         plugins: Vec::new(),
         additional_directories: directories.collect(),
+        capabilities: CAPABILITIES,
         memory_paths: None,
     }
 }
@@ -594,6 +627,10 @@ fn open_journal(
     let (storage, world) = (&options.storage, Arc::clone(&options.base.world));
     let recording = storage.recording();
     let point = storage.resumed_at;
+    if options.agents.lead.is_some() {
+        // The transcript is the lead's.
+        return Ok((Arc::new(Journal::nowhere(stamp, world)), Loaded::default(), Noted::default()));
+    }
     let load = |text: &[u8]| (transcript::load(text), Noted::read(text));
     let (journal, (loaded, noted)) = match (&options.start, &storage.transcript) {
         (Start::New(_), Some(path)) => {

@@ -14,23 +14,27 @@ use centurion_model::Model;
 use centurion_permissions::Policy;
 use centurion_protocol::sdk::InitPlugin;
 use centurion_protocol::{Env, RecordId, SessionId, SystemWorld, World};
-use centurion_tools::SandboxPolicy;
 use centurion_tools::guard::GuardProgram;
+use centurion_tools::{DynTool, SandboxPolicy};
 use jiff::tz::TimeZone;
 
-use crate::agent::builder::{AgentServers, ModelRefusal};
+use crate::agent::builder::AgentServers;
+use crate::agent::lead_link::LeadLink;
+use crate::agent::member_processes::MemberProcessOptions;
 use crate::agent::peers::PeerOptions;
 use crate::agent::session_tasks::TaskListPlace;
 use crate::agent::shared::{Unseen, View};
 use crate::agent::team::TeamOptions;
+use crate::definition::bypass::Bypass;
 use crate::definition::context_rules::ContextRules;
 use crate::definition::definitions::Definitions;
+use crate::definition::model_check::ModelCheck;
 use crate::definition::prompt::PromptOptions;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::MainFlags;
 use crate::definition::rules::DelegationRules;
 use crate::policy::broker::Answerer;
-use crate::policy::permissions::{Bypass, RuleSource, RuleStore};
+use crate::policy::permissions::{RuleSource, RuleStore};
 use crate::toolset::servers::{ServerPatience, WithheldServer};
 use crate::toolset::structured::StructuredOutput;
 use crate::toolset::toolbox::ToolChoice;
@@ -261,7 +265,8 @@ pub struct AgentOptions {
     pub flags: MainFlags,
     /// The starter of servers that definitions bring.
     pub servers: Option<Arc<dyn AgentServers>>,
-    pub refuse_model: ModelRefusal,
+    /// Refuses models that the settings do not list.
+    pub check_model: ModelCheck,
     /// The directories of the agents' memories; `None` where they keep none.
     pub memory: Option<MemoryPlaces>,
     /// True if only plugins and the administrator may bring hooks.
@@ -278,6 +283,10 @@ pub struct AgentOptions {
     pub task_list: Option<TaskListPlace>,
     /// The team that agents with a name join; `None` where teams are off.
     pub team: Option<TeamOptions>,
+    /// The back end for members of the team; `None` keeps them in this process.
+    pub member_processes: Option<MemberProcessOptions>,
+    /// The way to the lead, if this process is that of a member.
+    pub lead: Option<Arc<LeadLink>>,
     /// The options of the session among the user's sessions; `None` leaves it alone.
     pub peers: Option<PeerOptions>,
     /// The worktree that the session itself works in from its beginning.
@@ -293,7 +302,7 @@ impl AgentOptions {
             main: None,
             flags: MainFlags::default(),
             servers: None,
-            refuse_model: Arc::new(|_| None),
+            check_model: Arc::new(|_| Ok(())),
             memory: None,
             only_plugin_hooks: false,
             settings_files: Vec::new(),
@@ -302,6 +311,8 @@ impl AgentOptions {
             worktrees: WorktreeSettings::default(),
             task_list: None,
             team: None,
+            member_processes: None,
+            lead: None,
             peers: None,
             begins_in: None,
         }
@@ -320,9 +331,11 @@ pub struct PluginParts {
     pub hooks: Vec<HookSet>,
 }
 
-/// Extensions of a session's agents: hooks and MCP servers.
+/// Extensions of a session's agents: hooks, tools and MCP servers.
 #[derive(Default)]
 pub struct Extensions {
+    /// Tools beside the built-in ones, with names of their own.
+    pub tools: Vec<Arc<dyn DynTool>>,
     /// The hooks of the settings.
     pub hooks: HookSet,
     /// The plugins that are switched on, for hosts to see.

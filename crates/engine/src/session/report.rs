@@ -1,21 +1,34 @@
 //! The end of a run: what a host reads and what the journal keeps.
 
-use centurion_protocol::Outcome;
 use centurion_protocol::sdk::{RunResult, SubagentStats};
+use centurion_protocol::{Outcome, RecordId};
 use serde_json::Value;
 
 use crate::agent::shared::Shared;
+use crate::message::queue::{Item, Origin};
 use crate::turn::driver::Run;
 use centurion_journal::{Journal, JournalError};
 
+/// The subtype of a run in which nothing failed.
+const SUCCESS: &str = "success";
+
 /// The result event of a run.
-pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Value>) -> RunResult {
+pub(crate) fn result(
+    shared: &Shared,
+    run: &Run,
+    prompts: &[RecordId],
+    index: u32,
+    origin: Option<Value>,
+) -> RunResult {
+    let waiting = shared.queue.pending(None);
+    let is_prompt = |item: &&Item| matches!(item.origin, Origin::Person);
     let usage_totals = shared.usage_totals.lock().clone();
     let (subtype, terminal_reason) = words(run);
     let text = text(run);
     // Hosts expect a reason beside every kind of failure.
     let has_none = is_error(run.outcome) && run.errors.is_empty();
     let errors = if has_none { vec![text.clone()] } else { run.errors.clone() };
+    let errors = Some(errors).filter(|errors| subtype != SUCCESS || !errors.is_empty());
     RunResult {
         subtype,
         is_error: is_error(run.outcome),
@@ -26,7 +39,7 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
         duration_api_ms: millis(run.api_time),
         stop_reason: run.stop_reason.clone(),
         total_cost_usd: usage_totals.total_cost(),
-        usage: run.used.total,
+        usage: run.used.total.clone().completed(),
         model_usage: usage_totals.by_model().clone(),
         permission_denials: run.denials.clone(),
         structured_output: run.structured.clone(),
@@ -40,6 +53,9 @@ pub(crate) fn result(shared: &Shared, run: &Run, index: u32, origin: Option<Valu
         errors,
         ttft_ms: run.first_token.map(millis),
         result_index: index,
+        user_message_uuid: prompts.last().copied(),
+        user_message_uuids: prompts.to_vec(),
+        queued_turn_count: waiting.iter().filter(is_prompt).count(),
         unfinished_agents: Vec::new(),
         origin,
     }
@@ -121,7 +137,7 @@ fn text(run: &Run) -> String {
 /// The outcome in the words of the headless protocol: subtype and terminal reason.
 fn words(run: &Run) -> (&'static str, &'static str) {
     match run.outcome {
-        Outcome::Completed => ("success", "completed"),
+        Outcome::Completed => (SUCCESS, "completed"),
         Outcome::MaxTurns => ("error_max_turns", "max_turns"),
         Outcome::Budget => ("error_max_budget_usd", "budget_exhausted"),
         Outcome::SchemaMismatch => {
@@ -135,9 +151,7 @@ fn words(run: &Run) -> (&'static str, &'static str) {
         }
         Outcome::ContextOverflow => ("error_during_execution", "prompt_too_long"),
         Outcome::ApiError => ("error_during_execution", "api_error"),
-        Outcome::GoalMissed => ("error_during_execution", "goal_missed"),
-        Outcome::CommandFailed => ("error_during_execution", "command_failed"),
-        Outcome::CompactionFailed => ("error_during_execution", "compaction_failed"),
+        Outcome::GoalMissed => ("error_during_execution", "stop_hook_prevented"),
         // `Stalled`, `Denied` and `Interrupted` are ends of agents that another one started.
         Outcome::Empty
         | Outcome::MaxTokens
@@ -146,10 +160,13 @@ fn words(run: &Run) -> (&'static str, &'static str) {
         | Outcome::Denied
         | Outcome::Interrupted
         | Outcome::Fault => ("error_during_execution", "model_error"),
-        Outcome::JournalFailed => ("error_during_execution", "turn_setup_failed"),
+        // Hosts know few reasons; `outcome` is exact.
+        Outcome::JournalFailed | Outcome::CommandFailed | Outcome::CompactionFailed => {
+            ("error_during_execution", "turn_setup_failed")
+        }
         Outcome::HookStopped => ("error_during_execution", "hook_stopped"),
         // Nothing failed: the decision comes later.
-        Outcome::Deferred => ("success", "tool_deferred"),
+        Outcome::Deferred => (SUCCESS, "tool_deferred"),
         Outcome::DeferredUnavailable => ("error_during_execution", "tool_deferred_unavailable"),
         Outcome::Cancelled if run.cancelled_in_tools => ("error_during_execution", "aborted_tools"),
         Outcome::Cancelled => ("error_during_execution", "aborted_streaming"),

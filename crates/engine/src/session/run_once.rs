@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Session, report};
 use crate::delegate::spawn::panic_words;
 use crate::message::queue::{Item, Origin, Priority};
-use crate::turn::commands::command_names;
+use crate::turn::commands::{TypedCommand, command_names};
 use crate::turn::driver::Run;
 use centurion_journal::JournalError;
 use centurion_journal::transcript::{MAIN_AGENT, last_title};
@@ -48,7 +48,7 @@ impl Session {
         }
         self.shared.end_run();
         self.settle_asks();
-        RunEnd::Ran(self.report(&run, items.first().and_then(|item| item.origin.to_value())).await)
+        RunEnd::Ran(self.report(&run, items.first().and_then(|item| item.origin.for_hosts())).await)
     }
 
     /// Takes the transcript back, which other processes may have used while the session was idle.
@@ -68,7 +68,7 @@ impl Session {
         // Mail stays pending in the transcript, for the process that goes on with it.
         let ids: Vec<_> = items.iter().map(|item| item.id).collect();
         self.shared.queue.delivered(&ids);
-        let origin = items.first().and_then(|item| item.origin.to_value());
+        let origin = items.first().and_then(|item| item.origin.for_hosts());
         self.report(&run, origin).await;
         RunEnd::Refused
     }
@@ -177,15 +177,20 @@ impl Session {
         init.plugins = self.shared.plugins();
         init.mcp_servers = self.shared.servers.statuses();
         init.skills = handle.skill_names();
-        init.slash_commands = command_names(&self.shared);
+        let earlier = std::mem::replace(&mut init.slash_commands, command_names(&self.shared));
         init.permission_mode = self.shared.permissions.mode().to_string();
+        if !earlier.is_empty() && earlier != init.slash_commands {
+            let commands = handle.commands().into_iter().map(TypedCommand::for_hosts).collect();
+            self.shared.show(EventBody::System(System::CommandsChanged { commands }));
+        }
     }
 
     /// Records and shows how a run ended. A result that cannot be shown makes a good run a bad one.
     async fn report(&mut self, run: &Run, origin: Option<Value>) -> Outcome {
         let reporting = AssertUnwindSafe(async {
             let index = self.results.next_index();
-            let result = report::result(&self.shared, run, index, origin);
+            let result =
+                report::result(&self.shared, run, self.driver.early.prompts(), index, origin);
             if let Err(error) = report::record(&self.driver.journal, run, &result).await {
                 tracing::error!(%error, "the end of the run could not be recorded");
             }

@@ -276,7 +276,8 @@ impl Tool for AgentTool {
             if input.prompt.trim().is_empty() {
                 return Err(ToolError::failed(launch::NO_PROMPT));
             }
-            return send_message::resume(&shared, &self.caller, id, &input.prompt, &context.call);
+            return send_message::resume(&shared, &self.caller, id, &input.prompt, &context.call)
+                .await;
         }
         match teammate::joined_team(&shared, &self.caller, &input) {
             Ok(None) => {}

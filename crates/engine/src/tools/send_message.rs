@@ -18,6 +18,7 @@ use self::deliver::{Letter, Recipient};
 use crate::agent::Agent;
 use crate::agent::shared::Shared;
 use crate::agent::task::Task;
+use crate::delegate::recall;
 use crate::message::titles::listed;
 use crate::tools::agent_tool::name;
 
@@ -83,6 +84,7 @@ impl Tool for SendMessage {
             let summary = summary(input.summary.as_deref(), text);
             return peer::send(&shared, to, &input.message, &summary).await;
         }
+        recall::recall(&shared, to).await;
         let text = match &input.message {
             Value::String(text) => text,
             structured => {
@@ -113,19 +115,20 @@ fn summary(given: Option<&str>, message: &str) -> String {
 }
 
 /// The old parameter `resume` of the Agent tool: the same as a message.
-pub(crate) fn resume(
+pub(crate) async fn resume(
     shared: &Arc<Shared>,
     caller: &Agent,
     id: &str,
     message: &str,
     call: &ToolUseId,
 ) -> Result<ToolOutput, ToolError> {
+    recall::recall(shared, id.trim()).await;
     let letter = Letter { text: message, summary: &summary(None, message), frame: None };
     send(shared, caller, id.trim(), &letter, call)
 }
 
 /// Tells a member of the team that a task is its own now, unless it took the task itself.
-pub(crate) fn assign(
+pub(crate) async fn assign(
     caller: &Agent,
     task: &centurion_team::Task,
     call: &ToolUseId,
@@ -133,9 +136,9 @@ pub(crate) fn assign(
     let shared = caller.session()?;
     let assigned_by = caller.identity.task_name();
     let owner = task.owner.as_deref().filter(|owner| *owner != assigned_by);
-    let Some(recipient) = owner.and_then(|owner| Recipient::find(&shared, owner)) else {
-        return Ok(());
-    };
+    let Some(owner) = owner else { return Ok(()) };
+    recall::recall(&shared, owner).await;
+    let Some(recipient) = Recipient::find(&shared, owner) else { return Ok(()) };
     if !recipient.is_teammate_of(caller) {
         return Ok(());
     }

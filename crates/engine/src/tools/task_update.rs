@@ -103,7 +103,7 @@ impl Tool for TaskUpdate {
         }
         let updated = desk.with(move |list, actor, now| list.update(actor, &wish, now)).await?;
         if updated.fields.contains(&"owner") {
-            send_message::assign(&self.0, &updated.task, &context.call)?;
+            send_message::assign(&self.0, &updated.task, &context.call).await?;
         }
         Ok(ToolOutput::text(told(&updated)).with_data(data(&updated)))
     }

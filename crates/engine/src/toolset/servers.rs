@@ -22,7 +22,7 @@ use indexmap::{IndexMap, IndexSet};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
-pub(crate) use self::announce::Announced;
+pub(crate) use self::announce::{Announced, KnownServers};
 pub(crate) use self::expand::Expansion;
 pub use self::patience::ServerPatience;
 pub use self::require::{REQUIRED_PATIENCE, RequireError, UnusableServer};

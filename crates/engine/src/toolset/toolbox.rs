@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use parking_lot::Mutex;
 use thiserror::Error;
 
-use crate::definition::resolve::ToolView;
+use crate::definition::resolve::{LeftOut, ToolView};
 use crate::policy::permissions::Permissions;
 
 /// The tool by which an agent puts its plan to a person, or to the lead of its team.
@@ -40,10 +40,23 @@ pub struct ToolboxError {
 pub enum ToolUnavailable {
     #[error("{name} is not loaded: call ToolSearch with the query \"select:{name}\" first.")]
     Deferred { name: String },
-    #[error("{name} is not available: {reason}.")]
-    Withheld { name: String, reason: String },
+    #[error("{name} is not available: {source}.")]
+    Withheld { name: String, source: ToolWithheld },
     #[error("No such tool available: {name}. The tools are: {known}.")]
     Unknown { name: String, known: String },
+}
+
+/// The reason why an agent does not have a tool that the program has.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ToolWithheld {
+    #[error("this run was started without it")]
+    NotChosen,
+    #[error("no user can answer; decide yourself and say what you assumed")]
+    NeedsPerson,
+    #[error("a deny rule takes it away")]
+    Denied,
+    #[error(transparent)]
+    LeftOut(#[from] LeftOut),
 }
 
 impl ToolChoice {
@@ -82,7 +95,7 @@ pub(crate) struct Toolbox {
     /// The view that selects the agent's tools.
     view: ToolView,
     /// The reason why a tool that exists is not here.
-    withheld: HashMap<String, String>,
+    withheld: HashMap<String, ToolWithheld>,
     specs: ToolSpecs,
     /// The definitions that a fork was started with: they are sent as they were, whatever the tools would say now.
     fixed: Option<ToolSpecs>,
@@ -102,25 +115,25 @@ pub(crate) struct Offer<'a> {
 }
 
 impl Offer<'_> {
-    /// The reason why a tool is not on offer, if so.
-    fn refusal(&self, name: &str) -> Option<&'static str> {
+    /// Refuses a tool that is not on offer.
+    fn check(&self, name: &str) -> Result<(), ToolWithheld> {
         if !self.choice.contains(name) {
-            Some("this run was started without it")
+            Err(ToolWithheld::NotChosen)
         } else if !self.has_answerer
             && NEED_A_PERSON.contains(&name)
             && !(self.plans_for_lead && name == PLAN_TOOL)
         {
-            Some("no user can answer; decide yourself and say what you assumed")
+            Err(ToolWithheld::NeedsPerson)
         } else if !self.permissions.is_offered(name) {
-            Some("a deny rule takes it away")
+            Err(ToolWithheld::Denied)
         } else {
-            None
+            Ok(())
         }
     }
 
     /// The names of the tools that an agent could have.
     pub(crate) fn names<'n>(&self, names: impl Iterator<Item = &'n str>) -> Vec<String> {
-        names.filter(|name| self.refusal(name).is_none()).map(str::to_owned).collect()
+        names.filter(|name| self.check(name).is_ok()).map(str::to_owned).collect()
     }
 }
 
@@ -165,12 +178,11 @@ impl Toolbox {
         let mut withheld = HashMap::new();
         for tool in all {
             let name = tool.name().to_owned();
-            let refusal = offer.refusal(&name).map(str::to_owned);
-            match refusal.or_else(|| view.admits(&name).err().map(|why| why.to_string())) {
-                Some(reason) => {
+            match offer.check(&name).and_then(|()| Ok(view.admits(&name)?)) {
+                Err(reason) => {
                     withheld.insert(name, reason);
                 }
-                None => {
+                Ok(()) => {
                     own.insert(name, tool);
                 }
             }
@@ -280,8 +292,8 @@ impl Toolbox {
             if self.served.deferred.contains(name) {
                 return ToolUnavailable::Deferred { name: name.to_owned() };
             }
-            if let Some(reason) = self.withheld.get(name) {
-                return ToolUnavailable::Withheld { name: name.to_owned(), reason: reason.clone() };
+            if let Some(source) = self.withheld.get(name).cloned() {
+                return ToolUnavailable::Withheld { name: name.to_owned(), source };
             }
             let names: Vec<&str> = self.names().collect();
             ToolUnavailable::Unknown { name: name.to_owned(), known: names.join(", ") }

@@ -2,6 +2,7 @@
 
 use centurion_config::settings::closest_words;
 use centurion_config::skills::{SkillCatalog, SkillEntry};
+use serde_json::{Value, json};
 
 use crate::agent::shared::Shared;
 use crate::message::queue::Item;
@@ -21,6 +22,13 @@ pub struct TypedCommand {
     pub name: String,
     pub description: String,
     pub argument_hint: String,
+}
+
+impl TypedCommand {
+    /// The command as hosts list it.
+    pub fn for_hosts(self) -> Value {
+        json!({"name": self.name, "description": self.description, "argumentHint": self.argument_hint})
+    }
 }
 
 /// All commands that a person can type, the program's first.

@@ -3,6 +3,7 @@
 //! input check → hooks before → permission → approval → run → hooks after → bounded result. The journal gets
 //! the result from the driver. No kind of agent has another way to a tool.
 
+mod afar;
 mod hooked;
 mod lead;
 
@@ -28,6 +29,7 @@ use self::hooked::Leave;
 pub(crate) use self::hooked::{Aside, Company, text_of};
 use crate::agent::Agent;
 use crate::agent::meant;
+use crate::agent::member_frames::CallDenied;
 use crate::policy::broker::{Ask, AskReason, AskingAgent, Broker, Reply};
 use crate::policy::permissions::Remember;
 use crate::toolset::toolbox::Toolbox;
@@ -71,10 +73,8 @@ pub(crate) struct Dispatched {
     pub data: Value,
     /// The file that the call read, if it read one.
     pub read: Option<PathBuf>,
-    /// The reason why the call was not allowed to run.
-    pub denied: Option<String>,
-    /// True if the denial is to stop the whole run.
-    pub interrupt: bool,
+    /// The denial, if the call was not allowed to run.
+    pub denied: Option<CallDenied>,
     /// True if the call was stopped while it ran.
     is_cut_short: bool,
     /// True if a hook put the call off: it has no result yet.
@@ -96,7 +96,6 @@ impl Dispatched {
             data: output.data,
             read,
             denied: None,
-            interrupt: false,
             is_cut_short: false,
             is_deferred: false,
             aside: Aside::default(),
@@ -111,7 +110,6 @@ impl Dispatched {
             data,
             read: None,
             denied: None,
-            interrupt: false,
             is_cut_short: false,
             is_deferred: false,
             aside: Aside::default(),
@@ -120,7 +118,8 @@ impl Dispatched {
 
     fn denied(id: &ToolUseId, reason: String, interrupt: bool) -> Self {
         let message = format!("This call was not allowed: {reason}.");
-        Self { denied: Some(reason), interrupt, ..Self::error(id, message) }
+        let denied = CallDenied { reason, interrupt, is_told: false };
+        Self { denied: Some(denied), ..Self::error(id, message) }
     }
 
     /// A call whose input could not be read at all.
@@ -187,14 +186,14 @@ impl Dispatch {
         asking: Asking,
         cancel: &CancellationToken,
     ) -> Dispatched {
-        let context = ToolContext {
-            workspace: Arc::clone(&self.agent.workspace),
-            call: call.id.clone(),
-            cancel: cancel.child_token(),
-            decided: None,
-            is_approved: false,
-        };
+        let context = self.context(call, cancel);
         let mut aside = Aside { company, ..Aside::default() };
+        if let Some(lead) = self.agent.shared.upgrade().and_then(|it| it.delegation.lead.clone()) {
+            let led = self.run_led(&lead, call, prepared, asking, (aside, context));
+            let mut dispatched = Box::pin(led).await;
+            contain_parts(&mut dispatched.result.content);
+            return dispatched;
+        }
         let ready = Ready::new(Cow::Borrowed(call), prepared, &context);
         let mut dispatched = match self.permit(ready, asking, &context, &mut aside).await {
             Ok(permitted) => self.execute(permitted, context, &mut aside).await,
@@ -203,6 +202,16 @@ impl Dispatch {
         contain_parts(&mut dispatched.result.content);
         dispatched.aside = aside;
         dispatched
+    }
+
+    fn context(&self, call: &ToolUse, cancel: &CancellationToken) -> ToolContext {
+        ToolContext {
+            workspace: Arc::clone(&self.agent.workspace),
+            call: call.id.clone(),
+            cancel: cancel.child_token(),
+            decided: None,
+            is_approved: false,
+        }
     }
 
     /// Runs a call that may, and lets hooks see what came of it.
@@ -276,7 +285,7 @@ impl Dispatch {
                 return Ok(ready);
             }
             (_, Leave::MustAsk(text)) => {
-                question(AskReason { text, kind: "hook", path: None }, true)
+                question(AskReason { text, kind: "hook", path: None, rule: None }, true)
             }
             (Verdict::Allow, _) => {
                 let text = format!("{} needs a person each time", ready.call.name);
@@ -353,6 +362,16 @@ impl Dispatch {
                 self.remember(&remember);
                 let ready = self.rewritten(ready, input, context)?;
                 Ok(Ready { is_approved: true, ..ready })
+            }
+            Reply::HostDenied { reason, interrupt } => {
+                let reply = Reply::Denied { reason, interrupt };
+                let denied = Box::pin(self.settled(ready, reply, context, aside)).await;
+                denied.map_err(|mut dispatched| {
+                    if let Some(denied) = &mut dispatched.denied {
+                        denied.is_told = true;
+                    }
+                    dispatched
+                })
             }
             Reply::Denied { reason, interrupt } => {
                 let may_retry = self.told_denied(&ready, &reason, &context.cancel, aside).await;

@@ -10,6 +10,7 @@ mod command_output;
 mod compact;
 mod context_parts;
 mod conversation_state;
+mod early;
 mod fit;
 mod goal;
 mod partial;
@@ -29,13 +30,15 @@ use centurion_hooks::events::StopCap;
 use centurion_model::{Answer, SystemPrompt};
 use centurion_protocol::sdk::PermissionDenial;
 use centurion_protocol::{
-    Block, Conversation, Message, Outcome, RecordId, Role, StopReason, ToolUse, ToolUseId, Usage,
+    Block, Conversation, Message, Outcome, RecordId, ReportedUsage, Role, StopReason, ToolUse,
+    ToolUseId,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::compact::{CompactionCount, compaction_asked};
+use self::early::EarlyBlocks;
 pub(crate) use self::goal::Goal;
 use self::skills::SKILL_LISTING;
 use crate::agent::evidence::Evidence;
@@ -49,7 +52,7 @@ use crate::definition::prompt::instructions;
 use crate::definition::request_settings::RequestSettings;
 use crate::message::queue::{Item, Origin};
 use crate::money::budget::Budget;
-use crate::toolset::servers::Announced;
+use crate::toolset::servers::KnownServers;
 use crate::toolset::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
 use crate::turn::commands::command_of;
 use crate::turn::dispatch::{Aside, Dispatch};
@@ -93,10 +96,9 @@ pub(crate) struct Driver {
     pub(crate) counted: Option<(u64, usize)>,
     /// The output of hooks of the session's start and the like, for the next message.
     pub(crate) aside: Aside,
-    /// The announcements of servers that the agent has read.
-    pub(crate) announced: Announced,
-    /// The version of the servers whose tools are in the toolbox.
-    pub(crate) served: u64,
+    pub(crate) known_servers: KnownServers,
+    /// Blocks that observers saw before their answer was whole.
+    pub(crate) early: EarlyBlocks,
     pub(crate) stop_rules: StopRules,
 }
 
@@ -166,11 +168,11 @@ pub(crate) struct Preamble {
 /// The usage of a run's requests.
 #[derive(Debug, Default)]
 pub(crate) struct RunUsage {
-    pub(crate) total: Usage,
+    pub(crate) total: ReportedUsage,
     /// Of the first answer.
-    pub(crate) first: Option<Usage>,
+    pub(crate) first: Option<ReportedUsage>,
     /// Of the last one.
-    pub(crate) last: Usage,
+    pub(crate) last: ReportedUsage,
     /// The cost of all of them.
     pub(crate) dollars: f64,
 }
@@ -285,8 +287,8 @@ impl Driver {
             memory: None,
             counted: None,
             aside: Aside::default(),
-            announced: Announced::default(),
-            served: 0,
+            known_servers: KnownServers::default(),
+            early: EarlyBlocks::default(),
         }
     }
 
@@ -297,6 +299,7 @@ impl Driver {
         items: &[Item],
         cancel: &CancellationToken,
     ) -> Result<(), JournalError> {
+        self.early.begin_run();
         if let Some(call) = self.deferred.take() {
             let ended = self.resume_deferred(run, call, cancel).await?;
             // Pending items went along with the result, or they cannot be delivered yet.
@@ -404,12 +407,12 @@ impl Driver {
                 Ok(answer) => answer,
                 Err(outcome) => break outcome,
             };
-            self.check_cache(&answer.usage)?;
+            self.check_cache(&answer.usage.counts)?;
             run.turns += 1;
             run.stop_reason = Some(answer.stop_reason.clone());
-            let (step, blocks) = next_step(&answer);
-            let source = self.record_answer(&answer, &blocks)?;
-            if !blocks.is_empty() {
+            let (step, places) = next_step(&answer);
+            let source = self.record_answer(&answer, &places)?;
+            if !places.is_empty() {
                 run.text = answer.text();
             }
             match step {
@@ -550,6 +553,9 @@ impl Driver {
                 _ => self.record_item(item)?,
             };
             self.keep_standing(record, item);
+            if matches!(item.origin, Origin::Person) {
+                self.early.answer_prompt(record);
+            }
             if let Origin::Message { hands_over: Some(mode), .. } = item.origin {
                 self.dispatch.agent.permissions.hand_over(mode);
             }
@@ -585,18 +591,20 @@ impl Driver {
     /// The announcement of servers for the model, if there is a new one.
     fn serve(&mut self) -> Option<String> {
         self.refresh_servers();
-        self.announced.news(&self.dispatch.agent.servers, self.dispatch.toolbox.served())
+        self.known_servers
+            .announced
+            .news(&self.dispatch.agent.servers, self.dispatch.toolbox.served())
     }
 
     /// Takes up what the servers bring now.
     pub(crate) fn refresh_servers(&mut self) {
         let servers = &self.dispatch.agent.servers;
         let version = servers.version();
-        if self.served != version {
+        if self.known_servers.version != version {
             let window = self.shared.model.info(&self.settings.model).context_window;
             let served = servers.serve(&self.dispatch.agent.permissions, window);
             self.dispatch.toolbox.serve(served);
-            self.served = version;
+            self.known_servers.version = version;
         }
     }
 
@@ -640,36 +648,41 @@ impl Driver {
     }
 }
 
-/// Decides what an answer asks for, and which of its blocks stand in history.
-fn next_step(answer: &Answer) -> (Step, Vec<Block>) {
+/// Decides what an answer asks for, and the places of those of its blocks that stand in history.
+fn next_step(answer: &Answer) -> (Step, Vec<usize>) {
     let calls: Vec<ToolUse> = answer.calls().cloned().collect();
     let keeps_calls =
         !matches!(answer.stop_reason, StopReason::Refusal | StopReason::ModelContextWindowExceeded);
-    let blocks = recordable(answer, keeps_calls);
-    let says_something = blocks.iter().any(|block| matches!(block, Block::Text(_)));
+    let places = recordable(answer, keeps_calls);
+    let says_something = places.iter().any(|at| matches!(answer.blocks[*at], Block::Text(_)));
     let step = match &answer.stop_reason {
         StopReason::Refusal => Step::Stop(Outcome::Refusal),
         StopReason::ModelContextWindowExceeded => Step::Stop(Outcome::ContextOverflow),
         _ if !calls.is_empty() => Step::Calls(calls),
-        StopReason::PauseTurn if !blocks.is_empty() => Step::Continue,
+        StopReason::PauseTurn if !places.is_empty() => Step::Continue,
         StopReason::MaxTokens => Step::Stop(Outcome::MaxTokens),
         StopReason::EndTurn | StopReason::StopSequence if says_something => Step::End,
         _ => Step::Stop(Outcome::Empty),
     };
-    (step, blocks)
+    (step, places)
 }
 
-/// The blocks of an answer that a provider takes back: no blank texts, no calls that will not be answered,
+/// The places of the blocks that a provider takes back: no blank texts, no calls that will not be answered,
 /// and nothing that ends in thinking.
-fn recordable(answer: &Answer, keeps_calls: bool) -> Vec<Block> {
-    let is_kept = |block: &&Block| match block {
-        Block::Text(text) => !text.trim().is_empty(),
+fn recordable(answer: &Answer, keeps_calls: bool) -> Vec<usize> {
+    let is_kept = |block: &Block| match block {
         Block::ToolUse(_) => keeps_calls,
-        _ => true,
+        block => !is_blank(block),
     };
-    let mut blocks: Vec<Block> = answer.blocks.iter().filter(is_kept).cloned().collect();
-    while matches!(blocks.last(), Some(Block::Thinking { .. } | Block::RedactedThinking { .. })) {
-        blocks.pop();
-    }
-    blocks
+    let is_thinking =
+        |block: &Block| matches!(block, Block::Thinking { .. } | Block::RedactedThinking { .. });
+    let blocks = answer.blocks.iter().enumerate().filter(|(_, block)| is_kept(block));
+    let mut kept: Vec<(usize, &Block)> = blocks.collect();
+    while kept.pop_if(|(_, block)| is_thinking(block)).is_some() {}
+    kept.into_iter().map(|(place, _)| place).collect()
+}
+
+/// Tells whether a block is a text that says nothing.
+fn is_blank(block: &Block) -> bool {
+    matches!(block, Block::Text(text) if text.trim().is_empty())
 }

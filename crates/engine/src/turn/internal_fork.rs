@@ -12,7 +12,8 @@ use centurion_model::{
     SystemPrompt,
 };
 use centurion_protocol::{
-    AgentId, Conversation, Effort, InvalidHistory, Message, StopReason, Thinking, ToolSpecs, Usage,
+    AgentId, Conversation, Effort, InvalidHistory, Message, ReportedUsage, StopReason, Thinking,
+    ToolSpecs, Usage,
 };
 use futures_util::StreamExt;
 use parking_lot::Mutex;
@@ -117,7 +118,7 @@ impl InternalFork {
         system: &str,
         question: String,
     ) -> Self {
-        let refuses = |name: &str| (shared.delegation.builder.refuse_model)(name).is_some();
+        let refuses = |name: &str| (shared.delegation.builder.check_model)(name).is_err();
         let model = match shared.model.provider_kind() {
             ProviderKind::Anthropic if !refuses("haiku") => shared.model.resolve("haiku"),
             _ if own.is_empty() => shared.model.name().to_owned(),
@@ -174,7 +175,7 @@ impl InternalFork {
             ..Usage::default()
         };
         let amount = Amount { dollars: info.cost(&least), tokens: least.total() };
-        let reservation = budget.reserve(amount)?;
+        let reservation = budget.set_aside(amount).await?;
         let request = Request {
             model: model.clone(),
             prefix,
@@ -193,7 +194,7 @@ impl InternalFork {
             receipt,
             reservation: Some(reservation),
             builder: AnswerBuilder::default(),
-            used: Usage::default(),
+            used: ReportedUsage::default(),
         };
         let answer = payment.finish(request, patience, ceiling).await?;
         if answer.calls().next().is_some() {
@@ -216,7 +217,7 @@ struct Payment<'a> {
     receipt: Option<Arc<Mutex<f64>>>,
     reservation: Option<Reservation>,
     builder: AnswerBuilder,
-    used: Usage,
+    used: ReportedUsage,
 }
 
 impl Payment<'_> {
@@ -234,15 +235,17 @@ impl Payment<'_> {
                 ModelEvent::Stream(event) => {
                     said += event.text_length();
                     self.builder.push(&event);
-                    let mut used = self.used;
+                    let mut used = self.used.clone();
                     used += self.builder.usage();
                     // The provider counts what it says only at the end.
-                    used.output_tokens = used.output_tokens.max(said / 4);
-                    if let Some(ceiling) = ceiling.filter(|most| info.cost(&used) > *most) {
+                    used.counts.output_tokens = used.counts.output_tokens.max(said / 4);
+                    if let Some(ceiling) = ceiling.filter(|most| info.cost_of(&used) > *most) {
                         return Err(InternalForkError::Ceiling(ceiling));
                     }
                 }
-                ModelEvent::Retry(_) => self.used += std::mem::take(&mut self.builder).usage(),
+                ModelEvent::Retry(_) => {
+                    self.used += std::mem::take(&mut self.builder).usage();
+                }
                 // Its turn comes.
                 ModelEvent::Held => {}
             }
@@ -253,9 +256,9 @@ impl Payment<'_> {
 
 impl Drop for Payment<'_> {
     fn drop(&mut self) {
-        let mut used = self.used;
+        let mut used = std::mem::take(&mut self.used);
         used += self.builder.usage();
-        if used.total() == 0 {
+        if used.counts.total() == 0 {
             return;
         }
         let dollars = self.shared.add_usage(&self.model, &used);
@@ -263,7 +266,7 @@ impl Drop for Payment<'_> {
             *receipt.lock() += dollars;
         }
         if let Some(reservation) = self.reservation.take() {
-            reservation.settle(Amount { dollars, tokens: used.total() });
+            reservation.settle(Amount { dollars, tokens: used.counts.total() });
         }
         let note = json!({"purpose": self.purpose, "model": self.model, "usage": used});
         if let Some(journal) = &self.journal

@@ -20,6 +20,7 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
+use crate::agent::member_frames::CallDenied;
 use crate::agent::shared::Shared;
 use crate::toolset::toolbox::Toolbox;
 use crate::turn::dispatch::{Dispatch, text_of};
@@ -63,11 +64,11 @@ pub(crate) enum SkillError {
     Expand { name: String, source: ExpandError },
     #[error(
         "Shell command permission check failed for pattern \"!`{command}`\" (skill `{name}`, line {line}): \
-         {reason}"
+         {denial}"
     )]
-    NotAllowed { name: String, line: usize, command: String, reason: String },
-    #[error("the command `{command}` of skill `{name}` (line {line}) failed: {reason}")]
-    Failed { name: String, line: usize, command: String, reason: String },
+    NotAllowed { name: String, line: usize, command: String, denial: String },
+    #[error("the command `{command}` of skill `{name}` (line {line}) failed: {output}")]
+    Failed { name: String, line: usize, command: String, output: String },
     #[error("the file of the skill `{0}` has just changed; try again")]
     Changed(String),
     #[error(
@@ -250,9 +251,9 @@ async fn run_command(
     command: &SkillCommand,
     cancel: &CancellationToken,
 ) -> Result<String, SkillError> {
-    let failed = |reason: String| {
+    let failed = |output: String| {
         let (name, text) = (skill.name.clone(), command.text.clone());
-        SkillError::Failed { name, line: command.line, command: text, reason }
+        SkillError::Failed { name, line: command.line, command: text, output }
     };
     let input = json!({"command": command.text, "timeout": PATIENCE_MS});
     let input = to_raw_value(&input).map_err(|error| failed(error.to_string()))?;
@@ -266,9 +267,9 @@ async fn run_command(
     if cancel.is_cancelled() {
         return Err(SkillError::Cancelled);
     }
-    if let Some(reason) = done.denied {
+    if let Some(CallDenied { reason: denial, .. }) = done.denied {
         let (name, text) = (skill.name.clone(), command.text.clone());
-        return Err(SkillError::NotAllowed { name, line: command.line, command: text, reason });
+        return Err(SkillError::NotAllowed { name, line: command.line, command: text, denial });
     }
     let is_answer = done.data["exitCode"] == 1
         && ONE_IS_AN_ANSWER.iter().any(|program| command.text.trim_start().starts_with(program));

@@ -4,6 +4,7 @@ use centurion_config::Located;
 use centurion_config::agents::AgentOrigin;
 
 use super::*;
+use crate::definition::model_check::ModelRefusal;
 use crate::definition::rules::DelegationRules;
 
 const POOL: [&str; 9] = [
@@ -84,10 +85,9 @@ impl Case {
         let context = ResolveContext {
             rules: &self.rules,
             resolve_model: &|name| format!("full-{}", name.trim_start_matches("full-")),
-            refuse_model: &|model| {
-                self.refused
-                    .filter(|refused| model.contains(refused))
-                    .map(|_| "not here".to_owned())
+            check_model: &|model| match self.refused {
+                Some(refused) if model.contains(refused) => Err(ModelRefusal::new("not here")),
+                _ => Ok(()),
             },
             bypass: self.bypass,
             pool: &pool,
@@ -160,7 +160,7 @@ fn depth_background_and_planning_decide_about_tools() {
     let deepest = Case::with(|case| case.starter.depth = case.rules.limits.depth - 1).effective();
     assert!(!deepest.tools.contains(&"Agent".to_owned()), "{:?}", deepest.tools);
     let too_deep = Case::with(|case| case.starter.depth = case.rules.limits.depth).resolve();
-    assert_eq!(too_deep.unwrap_err(), LaunchError::TooDeep { depth: 3, most: 3 });
+    assert!(matches!(too_deep, Err(LaunchError::TooDeep { depth: 3, most: 3 })), "{too_deep:?}");
     let planning = Case::with(|case| case.starter.stance.mode = Mode::Plan).effective();
     assert!(planning.tools.contains(&"ExitPlanMode".to_owned()));
     let main = Case::with(|case| case.flags = Some(MainFlags::default())).effective();

@@ -3,12 +3,12 @@
 //! The steps: tools that no agent below the main one gets, tools that no background agent gets, tools that the definition
 //! takes away, tools that it lists, in this order; tools of its memory come back at the end.
 
-use std::fmt;
 use std::sync::Arc;
 
 use centurion_config::agents::AgentDefinition;
 use centurion_permissions::{Rule, RuleError, RuleOrigin, RuleSet, ToolSelector};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// Tools that only the main agent has: they speak to a person, wake it later, or look after what it started.
 const MAIN_ONLY: [&str; 6] =
@@ -91,32 +91,23 @@ pub enum ToolView {
 }
 
 /// The reason why an agent does not have a tool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum LeftOut {
+    #[error("only the main agent has it")]
     MainOnly,
+    #[error("agents in the background do not have it")]
     NotInBackground,
+    #[error("agents of this depth start no others")]
     TooDeep,
+    #[error("it is for agents that plan")]
     NotPlanning,
+    #[error("a coordinator has others do the work: start an agent")]
     NotForCoordinators,
     /// By this entry of `disallowedTools`.
+    #[error("`disallowedTools` has `{0}`")]
     Taken(String),
+    #[error("`tools` does not list it")]
     NotListed,
-}
-
-impl fmt::Display for LeftOut {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MainOnly => formatter.write_str("only the main agent has it"),
-            Self::NotInBackground => formatter.write_str("agents in the background do not have it"),
-            Self::TooDeep => formatter.write_str("agents of this depth start no others"),
-            Self::NotPlanning => formatter.write_str("it is for agents that plan"),
-            Self::NotForCoordinators => {
-                formatter.write_str("a coordinator has others do the work: start an agent")
-            }
-            Self::Taken(entry) => write!(formatter, "`disallowedTools` has `{entry}`"),
-            Self::NotListed => formatter.write_str("`tools` does not list it"),
-        }
-    }
 }
 
 impl ToolView {

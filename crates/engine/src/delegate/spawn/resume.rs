@@ -137,7 +137,7 @@ fn rebuild(
 
 /// The mode of a member of a team that does not depend on its definition: it plans until its plan is approved, and then
 /// has what the approval handed over.
-fn member_mode(spec: &AgentSpec, approved: Option<Mode>) -> Option<OwnMode> {
+pub(super) fn member_mode(spec: &AgentSpec, approved: Option<Mode>) -> Option<OwnMode> {
     let team = spec.team.as_ref()?;
     let planning = || team.must_plan.then_some(OwnMode::Given(Mode::Plan));
     approved.map(OwnMode::Modest).or_else(planning)
@@ -162,7 +162,7 @@ fn left_unread(shared: &Shared, task: &Task, transcript: &[u8], mail: &Mail) -> 
 }
 
 /// The servers that the agent has beside those of the main agent.
-fn servers(
+pub(super) fn servers(
     delegation: &Delegation,
     asker: &Agent,
     spec: &AgentSpec,
@@ -177,7 +177,7 @@ fn servers(
     delegation.builder.servers(&brought.value, &by, &brought.path.display(), &asker.servers)
 }
 
-fn seen(loaded: &Loaded) -> ReadState {
+pub(super) fn seen(loaded: &Loaded) -> ReadState {
     let state = ReadState::default();
     for result in &loaded.seen_files {
         state.replay(result);

@@ -6,7 +6,8 @@ use centurion_hooks::{PermissionUpdate, RuleBehavior, RuleValue, UpdateDestinati
 use centurion_permissions::{Mode, RuleKind, RuleLevel};
 use thiserror::Error;
 
-use super::BypassRefused;
+use crate::definition::bypass::BypassRefused;
+use crate::policy::rule_text::RuleTextError;
 
 /// An answer that holds for longer than one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +43,8 @@ pub enum KeepError {
 /// An answer that does not hold, or not for as long as it was meant to.
 #[derive(Debug, Error)]
 pub(crate) enum RememberError {
-    #[error("{}", .0.join("; "))]
-    UnreadRules(Vec<String>),
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    UnreadRules(Vec<RuleTextError>),
     #[error(
         "agents still work in {}: it is part of another directory that they work in; deny rules keep them out",
         .0.display()

@@ -87,8 +87,8 @@ impl Session {
     /// Uses another model from now on.
     pub(super) fn change_model(&mut self, name: &str) -> CommandEnd {
         let model = self.shared.model.resolve(name);
-        if let Some(reason) = (self.shared.delegation.builder.refuse_model)(&model) {
-            return CommandEnd::Failed(reason);
+        if let Err(refusal) = (self.shared.delegation.builder.check_model)(&model) {
+            return CommandEnd::Failed(refusal.to_string());
         }
         self.driver.settings.model.clone_from(&model);
         Arc::make_mut(&mut self.init).model.clone_from(&model);

@@ -16,7 +16,7 @@ use crate::turn::commands::TypedCommand;
 const MOST_SESSIONS: usize = 20;
 
 /// The commands that there are, one a line.
-pub(super) fn help(commands: &[TypedCommand]) -> String {
+pub(in crate::session) fn help(commands: &[TypedCommand]) -> String {
     let line = |command: &TypedCommand| {
         let TypedCommand { name, description, argument_hint } = command;
         let space = if argument_hint.is_empty() { "" } else { " " };
@@ -26,7 +26,7 @@ pub(super) fn help(commands: &[TypedCommand]) -> String {
 }
 
 /// The types of agents that can be started.
-pub(super) fn agents(shared: &Shared) -> String {
+pub(in crate::session) fn agents(shared: &Shared) -> String {
     let catalog = shared.delegation.definitions.agents();
     let shown = catalog.active.iter().filter(|agent| agent.definition.name.value != "fork");
     let lines = shown.map(|agent| {
@@ -55,7 +55,7 @@ pub(crate) fn cost(shared: &Shared) -> String {
 }
 
 /// Looks at the skills as they are on disk now; how many there are.
-pub(super) fn reloaded(shared: &Shared) -> String {
+pub(in crate::session) fn reloaded(shared: &Shared) -> String {
     let before: Vec<String> = names(&shared.delegation.definitions.skills());
     let after = names(&shared.delegation.definitions.skills_now());
     let missing = |of: &[String], from: &[String]| -> Vec<String> {
@@ -75,7 +75,7 @@ fn names(catalog: &SkillCatalog) -> Vec<String> {
 }
 
 /// The list of background work.
-pub(super) fn tasks(shared: &Shared) -> String {
+pub(in crate::session) fn tasks(shared: &Shared) -> String {
     let line = |task: &Arc<Task>| {
         let spec = &task.spec;
         format!("{}  agent {}  {}", task.id, spec.agent_type, title(&spec.description))
@@ -87,7 +87,7 @@ pub(super) fn tasks(shared: &Shared) -> String {
 }
 
 /// The MCP servers and their state.
-pub(super) fn servers(shared: &Shared) -> String {
+pub(in crate::session) fn servers(shared: &Shared) -> String {
     let statuses = shared.servers.statuses();
     let word =
         |status: &serde_json::Value, key: &str| status[key].as_str().unwrap_or_default().to_owned();
@@ -99,13 +99,13 @@ pub(super) fn servers(shared: &Shared) -> String {
 }
 
 /// The hooks that are in force.
-pub(super) fn hooks(shared: &Shared) -> String {
+pub(in crate::session) fn hooks(shared: &Shared) -> String {
     let handlers = shared.delegation.builder.hooks.describe();
     listed(handlers.into_iter(), "There are no hooks.")
 }
 
 /// The permission mode and the rules.
-pub(super) fn permissions(shared: &Shared) -> String {
+pub(in crate::session) fn permissions(shared: &Shared) -> String {
     let mut text = format!("Mode: {}", shared.permissions.mode());
     for line in shared.permissions.describe() {
         text.push('\n');
@@ -115,7 +115,7 @@ pub(super) fn permissions(shared: &Shared) -> String {
 }
 
 /// The sessions of this directory, the newest first.
-pub(super) fn sessions(shared: &Shared) -> String {
+pub(in crate::session) fn sessions(shared: &Shared) -> String {
     let transcript = &shared.delegation.builder.files.transcript;
     let Some(directory) = transcript.parent() else { return NO_SESSIONS.to_owned() };
     let Ok(entries) = std::fs::read_dir(directory) else { return NO_SESSIONS.to_owned() };
@@ -144,6 +144,6 @@ fn listed(lines: impl Iterator<Item = String>, none: &str) -> String {
     if text.is_empty() { none.to_owned() } else { text }
 }
 
-pub(super) fn first_line(text: &str) -> &str {
+pub(in crate::session) fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }

@@ -151,9 +151,9 @@ fn data(task: &Task, end: &End) -> Value {
         "resolvedModel": spec.model,
         "modelsUsed": [end.model],
         "totalDurationMs": end.duration_ms,
-        "totalTokens": end.usage.total(),
+        "totalTokens": end.usage.counts.total(),
         "totalToolUseCount": end.evidence.calls(),
-        "usage": end.usage,
+        "usage": end.usage.clone().completed(),
         "cumulativeUsage": end.cumulative_usage,
         "toolStats": end.evidence.stats,
         "evidence": {

@@ -199,19 +199,11 @@ pub(super) async fn prepare_agent(
 ) -> Result<Launch, Refusal> {
     let delegation = &shared.delegation;
     let definition = &agent.definition;
-    if caller.identity.depth >= delegation.rules.limits.depth {
-        let most = delegation.rules.limits.depth;
-        return Err(LaunchError::TooDeep { depth: caller.identity.depth, most }.into());
+    let (depth, most) = (caller.identity.depth, delegation.rules.limits.depth);
+    if depth >= most {
+        return Err(LaunchError::TooDeep { depth, most }.into());
     }
-    if let Some(required) = &definition.required_mcp_servers {
-        let requiring = caller.servers.require(required, REQUIRED_PATIENCE);
-        let met = caller.wait(WaitsFor::Servers, requiring).await;
-        let agent = || definition.name.value.clone();
-        met.map_err(|source| Refusal::RequiredServers { agent: agent(), source })?;
-    }
-    if let Some(settling) = caller.servers.settle_listed(definition, shared.server_patience()) {
-        caller.wait(WaitsFor::Servers, settling).await;
-    }
+    await_servers(shared, caller, definition).await?;
     let wishes = Wishes { joins, ..wishes(input, context)? };
     let starter = caller.starter(context.workspace.root());
     let (place, scope) = (Place::Below(&wishes), caller.tool_scope());
@@ -271,6 +263,24 @@ pub(super) async fn prepare_agent(
         inherited,
         allow: Vec::new(),
     })
+}
+
+/// Waits for the servers that a definition requires, and for a while for those whose tools it lists.
+async fn await_servers(
+    shared: &Shared,
+    caller: &Agent,
+    definition: &AgentDefinition,
+) -> Result<(), Refusal> {
+    if let Some(required) = &definition.required_mcp_servers {
+        let requiring = caller.servers.require(required, REQUIRED_PATIENCE);
+        let met = caller.wait(WaitsFor::Servers, requiring).await;
+        let agent = || definition.name.value.clone();
+        met.map_err(|source| Refusal::RequiredServers { agent: agent(), source })?;
+    }
+    if let Some(settling) = caller.servers.settle_listed(definition, shared.server_patience()) {
+        caller.wait(WaitsFor::Servers, settling).await;
+    }
+    Ok(())
 }
 
 /// The powers of the agent to act for the user.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use centurion_permissions::Mode;
-use centurion_team::{MemberName, TeamName, TeamNameError};
+use centurion_team::{MemberName, MemberPlace, TeamName, TeamNameError};
 use centurion_tools::{ToolContext, ToolOutput};
 use serde_json::json;
 use thiserror::Error;
@@ -12,6 +12,7 @@ use super::AgentInput;
 use super::launch::{self, Refusal};
 use crate::agent::Agent;
 use crate::agent::meant::given;
+use crate::agent::member_processes::{IN_PROCESS, MemberProcessError};
 use crate::agent::shared::Shared;
 use crate::agent::task::Task;
 use crate::agent::team::{Team, TeamError};
@@ -49,6 +50,8 @@ pub(super) enum TeamRefusal {
     Team(#[from] TeamError),
     #[error("the agent could not be started: {0}")]
     Spawn(#[from] SpawnError),
+    #[error("the agent could not be started where members run: {0}")]
+    Process(#[from] MemberProcessError),
 }
 
 /// The team that a call has an agent join, if it does.
@@ -103,9 +106,25 @@ pub(super) async fn start(
     let mut launch = preparing.await?;
     let said = agent.definition.permission_mode.as_ref().and_then(|it| it.value.parse().ok());
     enlist(&mut launch, team, reserved.color, said);
-    let (task, _) = spawn(shared, caller, launch).map_err(TeamRefusal::Spawn)?;
+    let place = place(shared, &launch).await?;
+    let id = launch.id.clone();
+    let started = spawn(shared, caller, launch);
+    if let (Err(_), Some(processes)) = (&started, &shared.delegation.member_processes) {
+        processes.dismiss(&id).await;
+    }
+    let (task, _) = started.map_err(TeamRefusal::Spawn)?;
     reserved.join(&task);
-    Ok(spawned(&task))
+    Ok(spawned(&task, place.as_ref()))
+}
+
+/// Starts the process of a member that is to have one: if it cannot have it, it is not started at all.
+async fn place(shared: &Arc<Shared>, launch: &Launch) -> Result<Option<MemberPlace>, TeamRefusal> {
+    let Some(processes) = &shared.delegation.member_processes else { return Ok(None) };
+    if launch.spec.context.is_some() {
+        return Ok(None);
+    }
+    processes.prepare(shared, &launch.id, &launch.spec).await?;
+    Ok(processes.place(&launch.id))
 }
 
 /// Makes what is about to start a member.
@@ -125,7 +144,7 @@ fn enlist(launch: &mut Launch, team: &Team, color: &str, said: Option<Mode>) {
 }
 
 /// The answer of the call.
-fn spawned(task: &Task) -> ToolOutput {
+fn spawned(task: &Task, place: Option<&MemberPlace>) -> ToolOutput {
     let spec = &task.spec;
     let name = spec.name.as_deref().unwrap_or_default();
     let Some(team) = &spec.team else { return ToolOutput::text("") };
@@ -135,6 +154,8 @@ fn spawned(task: &Task) -> ToolOutput {
          to: '{name}' reaches it; you are told what it reports and when it has nothing to do.",
         team.name
     );
+    let pane = place.and_then(|place| place.pane.as_ref());
+    let back_end = place.map_or(IN_PROCESS, |place| place.back_end);
     let data = json!({
         "status": "teammate_spawned",
         "prompt": task.run().prompt,
@@ -145,11 +166,11 @@ fn spawned(task: &Task) -> ToolOutput {
         "model": spec.model,
         "name": name,
         "color": spec.color,
-        "tmux_session_name": "in-process",
-        "tmux_window_name": "in-process",
-        "tmux_pane_id": "in-process",
+        "tmux_session_name": pane.map_or(back_end, |pane| &pane.session),
+        "tmux_window_name": pane.map_or(back_end, |pane| &pane.window),
+        "tmux_pane_id": pane.map_or(back_end, |pane| &pane.id),
         "team_name": team.name,
-        "is_splitpane": false,
+        "is_splitpane": pane.is_some(),
         "plan_mode_required": team.must_plan,
         "outputFile": task.output.path(),
     });

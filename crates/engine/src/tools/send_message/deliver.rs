@@ -11,7 +11,6 @@ use crate::agent::Agent;
 use crate::agent::meant;
 use crate::agent::shared::Shared;
 use crate::agent::task::{Posted, Stopper, Task};
-use crate::delegate::recall;
 use crate::delegate::spawn;
 use crate::message::mail::{Mail, TeamMail};
 
@@ -65,12 +64,12 @@ impl Status {
 }
 
 impl Recipient {
-    /// The agent that a name or id means, of this process or an earlier one.
+    /// The agent that a name or id means.
     pub(super) fn find(shared: &Arc<Shared>, to: &str) -> Option<Self> {
         if MAIN_NAMES.iter().any(|name| name.eq_ignore_ascii_case(to)) {
             return Some(Self::Main);
         }
-        recall::find(shared, to).map(Self::Agent)
+        shared.delegation.find(to).map(Self::Agent)
     }
 
     pub(super) fn is(&self, caller: &Agent) -> bool {

@@ -14,6 +14,14 @@ pub(crate) struct Announced {
     deferred: BTreeSet<String>,
 }
 
+/// Announcements that an agent has read, and the version of the servers that it knows.
+#[derive(Clone, Default)]
+pub(crate) struct KnownServers {
+    pub(crate) announced: Announced,
+    /// The version of the servers whose tools are in the toolbox.
+    pub(crate) version: u64,
+}
+
 impl Announced {
     /// The announcement to make now, if there is one.
     pub(crate) fn news(&mut self, servers: &Servers, served: &Served) -> Option<String> {

@@ -17,6 +17,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
 use super::{Dispatch, Dispatched, Ready};
+use crate::agent::member_frames::CallDenied;
 use crate::policy::broker::Reply;
 use crate::policy::permissions::Remember;
 use centurion_protocol::markup::contain;
@@ -77,7 +78,8 @@ impl Dispatch {
         if let Some(message) = verdict.denial(&ready.call.name) {
             let reason = verdict.reason.unwrap_or_else(|| "a hook denied it".to_owned());
             let error = Dispatched::error(&ready.call.id, contain(&message).into_owned());
-            return Err(Box::new(Dispatched { denied: Some(reason), ..error }));
+            let denied = CallDenied { reason, interrupt: false, is_told: false };
+            return Err(Box::new(Dispatched { denied: Some(denied), ..error }));
         }
         // A hook that was cut off might have said no.
         if aside.stop.is_some() || context.cancel.is_cancelled() {

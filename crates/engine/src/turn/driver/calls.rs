@@ -21,6 +21,7 @@ use super::{Driver, Run};
 use crate::agent::builder::AGENT_TOOL;
 use crate::agent::fork_point::{Cached, ForkPoint};
 use crate::agent::hooks::reminder;
+use crate::agent::member_frames::CallDenied;
 use crate::agent::task::Denial;
 use crate::definition::prompt::instructions;
 use crate::toolset::structured::StructuredOutput;
@@ -69,11 +70,11 @@ impl Driver {
             prefix: self.prefix(),
             settings: self.settings.clone(),
             tools: self.dispatch.toolbox.all_names().map(str::to_owned).collect(),
-            announced: self.announced.clone(),
+            announced: self.known_servers.announced.clone(),
             counted: self.counted,
             record: source.or_else(|| self.journal.last()),
             journal: Some(Arc::clone(&self.journal)),
-            cached: Cached::of(&run.used.last),
+            cached: Cached::of(&run.used.last.counts),
             digests: OnceLock::new(),
         }
     }
@@ -255,14 +256,16 @@ impl Driver {
                 });
             }
             let Some((n, call, dispatched)) = running.next().await else { return Ok(()) };
-            if dispatched.interrupt || dispatched.aside.stop.is_some() {
+            let denied = dispatched.denied.as_ref();
+            if denied.is_some_and(|it| it.interrupt) || dispatched.aside.stop.is_some() {
                 cancel.cancel();
             }
-            if let Some(reason) = &dispatched.denied {
-                self.record_denial(run, call, reason)?;
+            if let Some(denied) = denied {
+                self.record_denial(run, call, denied)?;
             }
-            run.ended_on_denial |= dispatched.denied.is_some();
-            run.evidence.add(call, &dispatched.data, dispatched.result.is_error);
+            run.ended_on_denial |= denied.is_some();
+            let lines = run.evidence.add(call, &dispatched.data, dispatched.result.is_error);
+            self.shared.usage_totals.lock().add_lines(lines);
             self.tell_progress();
             // A call that looked at an agent may have told of its end.
             let news = dispatched.data.get("notification");
@@ -289,19 +292,22 @@ impl Driver {
         &self,
         run: &mut Run,
         call: &ToolUse,
-        reason: &str,
+        denied: &CallDenied,
     ) -> Result<(), JournalError> {
+        let reason = &denied.reason;
         let data =
             serde_json::json!({"tool_use_id": call.id, "tool_name": call.name, "reason": reason});
         self.journal.note("permission_denied", &data)?;
-        self.shared.show(EventBody::System(System::PermissionDenied(PermissionDenied {
-            tool_name: call.name.clone(),
-            tool_use_id: call.id.clone(),
-            agent_id: self.identity().id.clone(),
-            decision_reason: reason.to_owned(),
-            message: format!("{} was not allowed: {reason}", call.name),
-        })));
-        run.denial_reasons.push(Denial { tool: call.name.clone(), reason: reason.to_owned() });
+        if !denied.is_told {
+            self.shared.show(EventBody::System(System::PermissionDenied(PermissionDenied {
+                tool_name: call.name.clone(),
+                tool_use_id: call.id.clone(),
+                agent_id: self.identity().id.clone(),
+                decision_reason: reason.clone(),
+                message: format!("{} was not allowed: {reason}", call.name),
+            })));
+        }
+        run.denial_reasons.push(Denial { tool: call.name.clone(), reason: reason.clone() });
         run.denials.push(PermissionDenial {
             tool_name: call.name.clone(),
             tool_use_id: call.id.clone(),

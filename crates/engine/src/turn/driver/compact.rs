@@ -380,7 +380,7 @@ impl Driver {
         self.counted = None;
         self.cached = None;
         self.memory = shorter.memory;
-        self.announced = shorter.announced;
+        self.known_servers.announced = shorter.announced;
         self.dispatch.agent.forget_skill_texts();
         self.show_status(None, Some("success"), None);
         let Compacted { boundary, data, lines, .. } = compacted;

@@ -50,7 +50,7 @@ impl Driver {
         self.standing = Standing::default();
         self.preamble = Preamble { instructions: true, ..Preamble::default() };
         self.memory = self.memory.as_ref().map(centurion_config::memory::MemoryTracker::reloaded);
-        self.announced = Announced::default();
+        self.known_servers.announced = Announced::default();
         self.window = WindowState::default();
         self.counted = None;
         self.cached = None;

@@ -7,27 +7,32 @@ use centurion_protocol::sdk::{Assistant, AssistantMessage, EventBody, User, User
 use centurion_protocol::transcript::{
     AssistantBody, AssistantMessage as RecordedAnswer, AttachmentBody, Body, UserBody, UserContent,
 };
-use centurion_protocol::{Block, RecordId, Role, ToolUse};
+use centurion_protocol::{Block, RecordId, ReportedUsage, Role, StopReason, ToolUse};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Driver;
+use super::request::CUT_OFF;
 use crate::agent::progress::show_progress;
 use crate::message::life_records::ENTERED;
 use crate::message::queue::{Item, Origin};
 use centurion_journal::JournalError;
 
 impl Driver {
-    /// Records an answer block by block and adds it to the conversation. Returns the last record.
+    /// Records the blocks of an answer that stand at these places, shows those that observers have not seen yet, and
+    /// adds them to the conversation. Returns the last record.
     pub(super) fn record_answer(
         &mut self,
         answer: &Answer,
-        blocks: &[Block],
+        places: &[usize],
     ) -> Result<Option<RecordId>, JournalError> {
         let mut last = None;
-        for (n, block) in blocks.iter().enumerate() {
+        let seen = self.early.take_seen();
+        let blocks: Vec<Block> = places.iter().map(|at| answer.blocks[*at].clone()).collect();
+        for (n, (block, place)) in blocks.iter().zip(places).enumerate() {
             let is_last = n + 1 == blocks.len();
-            let record = self.journal.append(Body::Assistant(AssistantBody {
+            let seen = seen.get(*place).copied().flatten();
+            let body = Body::Assistant(AssistantBody {
                 message: RecordedAnswer {
                     id: &answer.id,
                     kind: "message",
@@ -36,43 +41,50 @@ impl Driver {
                     content: [block],
                     stop_reason: is_last.then_some(&answer.stop_reason),
                     stop_sequence: None,
-                    usage: answer.usage,
+                    usage: &answer.usage,
                 },
                 request_id: answer.request_id.as_deref(),
-            }))?;
+            });
+            let record = match seen {
+                Some(seen) => self.journal.append_under(seen, body)?,
+                None => self.journal.append(body)?,
+            };
             last = Some(record);
-            if !self.shows(block) {
-                continue;
+            if seen.is_none() && self.shows(block) {
+                let is_cut =
+                    matches!(&answer.stop_reason, StopReason::Other(why) if why == CUT_OFF);
+                let message =
+                    shown_message((&answer.id, &answer.model), block.clone(), answer.usage.clone());
+                let request_id = answer.request_id.clone();
+                let shown = Assistant { request_id, aborted: is_cut, ..self.shown(message) };
+                self.shared.show_as(record, EventBody::Assistant(Box::new(shown)));
             }
-            self.shared.show_as(
-                record,
-                EventBody::Assistant(Assistant {
-                    message: AssistantMessage {
-                        id: answer.id.clone(),
-                        kind: "message",
-                        role: "assistant",
-                        model: answer.model.clone(),
-                        content: vec![block.clone()],
-                        stop_reason: is_last.then(|| answer.stop_reason.clone()),
-                        stop_sequence: None,
-                        usage: answer.usage,
-                    },
-                    parent_tool_use_id: self.identity().call.clone(),
-                    agent: self.identity().tag(),
-                    timestamp: self.shared.world.now().into(),
-                    request_id: answer.request_id.clone(),
-                    error: None,
-                }),
-            );
         }
         if let Some(task) = self.task() {
             task.stall.note_activity();
-            task.output.answer(blocks);
-            let tokens = answer.usage.total();
+            task.output.answer(&blocks);
+            let tokens = answer.usage.counts.total();
             task.advance(|progress| progress.tokens = tokens);
         }
-        self.push(Role::Assistant, blocks);
+        self.push(Role::Assistant, &blocks);
         Ok(last)
+    }
+
+    /// A message of this agent for observers, which replaces what no answer came of.
+    pub(super) fn shown(&mut self, message: AssistantMessage) -> Assistant {
+        let prompts = self.early.take_prompts();
+        Assistant {
+            message,
+            parent_tool_use_id: self.identity().call.clone(),
+            agent: self.identity().tag(),
+            timestamp: self.shared.world.now().into(),
+            request_id: None,
+            error: None,
+            supersedes: self.early.take_void(),
+            aborted: false,
+            user_message_uuid: prompts.last().copied(),
+            user_message_uuids: prompts,
+        }
     }
 
     /// Records the result of a call.
@@ -168,9 +180,9 @@ impl Driver {
 
     /// Tells whether observers see a block of an answer. What an agent says and thinks while a call waits for it is for
     /// that call.
-    fn shows(&self, block: &Block) -> bool {
+    pub(super) fn shows(&self, block: &Block) -> bool {
         let is_said = !matches!(block, Block::ToolUse(_));
-        let forwards = || self.shared.delegation.rules.forwards_text;
+        let forwards = || self.shared.delegation.forwards_text();
         self.identity().is_main() || !is_said || self.is_background() || forwards()
     }
 
@@ -201,6 +213,25 @@ impl Driver {
         text: &str,
     ) -> Result<RecordId, JournalError> {
         self.journal.append(Body::Attachment(AttachmentBody::new(kind, text)))
+    }
+}
+
+/// A block of the answer with this id and model as observers see it. The end of the whole answer is told by the
+/// result.
+pub(super) fn shown_message(
+    (id, model): (&str, &str),
+    block: Block,
+    usage: ReportedUsage,
+) -> AssistantMessage {
+    AssistantMessage {
+        id: id.to_owned(),
+        kind: "message",
+        role: "assistant",
+        model: model.to_owned(),
+        content: vec![block],
+        stop_reason: None,
+        stop_sequence: None,
+        usage,
     }
 }
 

@@ -3,18 +3,19 @@
 use std::time::Duration;
 
 use centurion_model::{
-    Answer, AnswerBuilder, ErrorKind, ModelError, ModelEvent, Patience, Prefix, Request,
+    Answer, AnswerBuilder, CutOff, ErrorKind, ModelError, ModelEvent, Patience, Prefix, Request,
     RetryNotice, StreamEvent,
 };
 use centurion_protocol::sdk::{
     ApiRetry, Assistant, AssistantMessage, EventBody, Stream, System, WaitsFor,
 };
-use centurion_protocol::{Block, Outcome, StopReason, Usage};
+use centurion_protocol::{Block, Outcome, ReportedUsage, StopReason, Usage};
 use futures_util::StreamExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Driver, INTERRUPTED, ProviderFailure, Run, partial};
+use super::record::shown_message;
+use super::{Driver, INTERRUPTED, ProviderFailure, Run, is_blank, partial};
 use crate::definition::context_rules::ContextRules;
 use crate::money::budget::Amount;
 use centurion_journal::JournalError;
@@ -24,6 +25,9 @@ pub(super) const SMALL_ANSWER: u64 = 1024;
 
 /// A wait for a provider during which an agent gives its slot away.
 const LONG_WAIT: Duration = Duration::from_secs(5);
+
+/// The reason why an answer has no end.
+pub(super) const CUT_OFF: &str = "cut_off";
 
 /// The most bytes that are kept of an answer above the size limit.
 const LARGEST_EXCERPT: usize = 64 * 1024;
@@ -53,7 +57,7 @@ impl Driver {
             }
             let least = self.least_usage(estimate);
             let amount = Amount { dollars: info.cost(&least), tokens: least.total() };
-            let reservation = match self.budget.reserve(amount) {
+            let reservation = match self.budget.set_aside(amount).await {
                 Ok(reservation) => reservation,
                 Err(refused) => {
                     run.errors.push(refused.to_string());
@@ -64,32 +68,34 @@ impl Driver {
             let room = window.saturating_sub(estimate);
             let max_tokens = info.max_output.min(u32::try_from(room).unwrap_or(u32::MAX));
             let started = Instant::now();
-            let mut used = Usage::default();
+            let mut used = ReportedUsage::default();
             let streamed = self.stream(run, max_tokens, &mut used, cancel).await?;
-            run.api_time += started.elapsed();
+            let took = started.elapsed();
+            run.api_time += took;
+            self.shared.usage_totals.lock().api_time += took;
             if let Streamed::Answer(answer) = &streamed {
-                used += answer.usage;
+                used += &answer.usage;
             }
             // The usage of broken tries and cut-off answers is paid for like the rest.
-            if used.total() > 0 {
+            if used.counts.total() > 0 {
                 let dollars = self.shared.add_usage(&self.settings.model, &used);
-                reservation.settle(Amount { dollars, tokens: used.total() });
-                run.used.total += used;
+                reservation.settle(Amount { dollars, tokens: used.counts.total() });
+                run.used.total += &used;
                 run.used.dollars += dollars;
             }
             match streamed {
                 Streamed::Answer(answer) => {
                     self.window.is_refused = false;
-                    run.used.last = answer.usage;
-                    run.used.first.get_or_insert(answer.usage);
+                    run.used.last.clone_from(&answer.usage);
+                    run.used.first.get_or_insert_with(|| answer.usage.clone());
                     // The answer itself is not in the history yet, and so counts with what comes now.
                     let guess = self.conversation.tokens();
-                    self.counted =
-                        Some((answer.usage.context(), guess)).filter(|(total, _)| *total > 0);
+                    self.counted = Some((answer.usage.counts.context(), guess))
+                        .filter(|(total, _)| *total > 0);
                     return Ok(Ok(answer));
                 }
                 Streamed::Cancelled(builder) => {
-                    self.keep_partial(run, builder.text_so_far())?;
+                    self.keep_partial(run, builder.cut_off(), usize::MAX)?;
                     self.say(INTERRUPTED)?;
                     return Ok(Err(Outcome::Cancelled));
                 }
@@ -119,12 +125,8 @@ impl Driver {
                 made => return Ok(made),
             }
         }
-        let mut text = builder.text_so_far();
-        drop(builder);
-        if error.kind == ErrorKind::TooLarge {
-            text.truncate(text.floor_char_boundary(LARGEST_EXCERPT));
-        }
-        self.keep_partial(run, text)?;
+        let most = if error.kind == ErrorKind::TooLarge { LARGEST_EXCERPT } else { usize::MAX };
+        self.keep_partial(run, builder.cut_off(), most)?;
         self.failed(run, error).map(Some)
     }
 
@@ -184,7 +186,7 @@ impl Driver {
         &mut self,
         run: &mut Run,
         max_tokens: u32,
-        used: &mut Usage,
+        used: &mut ReportedUsage,
         cancel: &CancellationToken,
     ) -> Result<Streamed, JournalError> {
         let request = self.next_request(max_tokens);
@@ -198,6 +200,7 @@ impl Driver {
         let mut held = None;
         let mut events = self.shared.model.stream(request, patience);
         let mut builder = AnswerBuilder::default();
+        self.early.begin_try();
         loop {
             let event = tokio::select! {
                 biased;
@@ -219,6 +222,9 @@ impl Driver {
                     }
                     self.show_piece(run, &event);
                     builder.push(&event);
+                    if matches!(event, StreamEvent::BlockStop { .. }) {
+                        self.show_ended(&mut builder);
+                    }
                     if self.settings.partial_messages {
                         self.wait_for_reader(cancel).await;
                     }
@@ -228,6 +234,7 @@ impl Driver {
                     // The partial answer is forgotten: the next try tells it from the start.
                     *used += builder.usage();
                     builder = AnswerBuilder::default();
+                    self.early.begin_try();
                     self.tell_retry(&notice)?;
                     self.wait_out(notice.delay, cancel).await;
                 }
@@ -236,11 +243,11 @@ impl Driver {
                     return Ok(Streamed::Failed(error, builder));
                 }
                 None => {
-                    let usage = builder.usage();
+                    let usage = builder.usage().clone();
                     return Ok(match builder.finish() {
                         Ok(answer) => Streamed::Answer(answer),
                         Err(error) => {
-                            *used += usage;
+                            *used += &usage;
                             Streamed::Failed(error, AnswerBuilder::default())
                         }
                     });
@@ -363,30 +370,54 @@ impl Driver {
         Ok(true)
     }
 
-    /// Keeps the text of an answer that was cut off, so that nothing said is lost.
-    fn keep_partial(&mut self, run: &mut Run, text: String) -> Result<(), JournalError> {
-        if text.trim().is_empty() {
+    /// Keeps the texts of an answer that was cut off, so that nothing said is lost: as much as is said of a very long
+    /// one.
+    fn keep_partial(
+        &mut self,
+        run: &mut Run,
+        cut_off: CutOff,
+        most: usize,
+    ) -> Result<(), JournalError> {
+        let CutOff { ended, mut rest, .. } = cut_off;
+        let mut room = most;
+        let mut places = Vec::new();
+        for (place, block) in ended.iter().enumerate() {
+            let Block::Text(text) = block else { continue };
+            if !is_blank(block) && text.len() <= room {
+                room -= text.len();
+                places.push(place);
+            }
+        }
+        rest.truncate(rest.floor_char_boundary(room));
+        let has_ended = !ended.is_empty();
+        let mut blocks = ended;
+        if !rest.trim().is_empty() {
+            places.push(blocks.len());
+            blocks.push(Block::Text(rest));
+        }
+        if places.is_empty() {
             return Ok(());
         }
-        run.text.clone_from(&text);
-        run.turns += 1;
+        // Blocks that observers saw keep the id of their answer.
+        let unseen = || format!("msg_cut_off_{}", self.shared.world.record_id());
         let answer = Answer {
-            id: format!("msg_cut_off_{}", self.shared.world.record_id()),
-            model: self.settings.model.clone(),
-            request_id: None,
-            blocks: vec![Block::Text(text)],
-            stop_reason: StopReason::Other("cut_off".to_owned()),
-            usage: Usage::default(),
+            id: if has_ended { cut_off.id } else { unseen() },
+            model: if has_ended { cut_off.model } else { self.settings.model.clone() },
+            request_id: cut_off.request_id.filter(|_| has_ended),
+            blocks,
+            stop_reason: StopReason::Other(CUT_OFF.to_owned()),
+            usage: ReportedUsage::default(),
             malformed_calls: Vec::new(),
         };
-        let blocks = answer.blocks.clone();
-        self.record_answer(&answer, &blocks)?;
+        run.text = places.iter().filter_map(|at| text_of(&answer.blocks[*at])).collect();
+        run.turns += 1;
+        self.record_answer(&answer, &places)?;
         Ok(())
     }
 
     /// Records and shows a failure that no retry cured.
     pub(super) fn failed(
-        &self,
+        &mut self,
         run: &mut Run,
         error: &ModelError,
     ) -> Result<Outcome, JournalError> {
@@ -395,31 +426,29 @@ impl Driver {
         let text = format!("API Error: {error}");
         let data = serde_json::json!({"status": error.status, "error": error.kind.sdk_name(), "message": text});
         let record = self.journal.note("api_error", &data)?;
-        self.shared.show_as(
-            record,
-            EventBody::Assistant(Assistant {
-                message: AssistantMessage {
-                    id: self.shared.world.record_id().to_string(),
-                    kind: "message",
-                    role: "assistant",
-                    model: "<synthetic>".to_owned(),
-                    content: vec![Block::Text(text.clone())],
-                    stop_reason: Some(StopReason::StopSequence),
-                    stop_sequence: None,
-                    usage: Usage::default(),
-                },
-                parent_tool_use_id: self.identity().call.clone(),
-                agent: self.identity().tag(),
-                timestamp: self.shared.world.now().into(),
-                request_id: None,
-                error: Some(error.kind.sdk_name()),
-            }),
-        );
+        let id = self.shared.world.record_id().to_string();
+        let message = AssistantMessage {
+            stop_reason: Some(StopReason::StopSequence),
+            ..shown_message(
+                (&id, "<synthetic>"),
+                Block::Text(text.clone()),
+                ReportedUsage::default(),
+            )
+        };
+        let shown = Assistant { error: Some(error.kind.sdk_name()), ..self.shown(message) };
+        self.shared.show_as(record, EventBody::Assistant(Box::new(shown)));
         run.errors.push(text);
         Ok(match error.kind {
             ErrorKind::ContextOverflow => Outcome::ContextOverflow,
             _ => Outcome::ApiError,
         })
+    }
+}
+
+fn text_of(block: &Block) -> Option<&str> {
+    match block {
+        Block::Text(text) => Some(text),
+        _ => None,
     }
 }
 

@@ -16,6 +16,7 @@ use crate::agent::hooks::AgentHooks;
 use crate::agent::shared::Shared;
 use crate::agent::skills::AgentSkills;
 use crate::agent::{AgentParts, AgentRequests};
+use crate::definition::model_check::ModelRefusal;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::{Reach, ToolView};
 use crate::message::queue::{Item, Origin, Priority};
@@ -37,8 +38,8 @@ enum HandlerError {
     SessionEnded,
     #[error("no host is there to be called")]
     NoHost,
-    #[error("the hook cannot use the model `{name}`: {reason}")]
-    Model { name: String, reason: String },
+    #[error("the hook cannot use the model `{name}`: {source}")]
+    Model { name: String, source: ModelRefusal },
     #[error("the model did not answer: {outcome} {}", .errors.join("; "))]
     NoAnswer { outcome: Outcome, errors: Vec<String> },
     #[error("{0}")]
@@ -95,14 +96,14 @@ impl Handlers {
 
     /// The model that judges: the one that the hook names, which must be one that may be used.
     fn model(shared: &Shared, asked: Option<&str>) -> Result<String, HandlerError> {
-        let refusal = |name: &str| (shared.delegation.builder.refuse_model)(name);
+        let check = |name: &str| (shared.delegation.builder.check_model)(name);
         match (asked.map(|name| shared.model.resolve(name)), shared.model.provider_kind()) {
-            (Some(name), _) => match refusal(&name) {
-                Some(reason) => Err(HandlerError::Model { name, reason }),
-                None => Ok(name),
+            (Some(name), _) => match check(&name) {
+                Err(source) => Err(HandlerError::Model { name, source }),
+                Ok(()) => Ok(name),
             },
             // A judge need not be the best model there is, but it must be one that is there.
-            (None, ProviderKind::Anthropic) if refusal("haiku").is_none() => {
+            (None, ProviderKind::Anthropic) if check("haiku").is_ok() => {
                 Ok(shared.model.resolve("haiku"))
             }
             (None, _) => Ok(shared.model.name().to_owned()),

@@ -1,0 +1,337 @@
+//! A run of a member in a process of its own, as the lead's process sees it.
+//!
+//! Only the driver works there. Its beginning and its end, the slot, hooks about the member, worktree, budget and the
+//! record of the end are here, as for every agent; so are the answers to what the process asks.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_journal::{JournalError, TranscriptFile};
+use centurion_protocol::sdk::EventBody;
+use centurion_protocol::{Outcome, RecordId, ReportedUsage};
+use centurion_team::socket::Patience;
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio_util::sync::CancellationToken;
+
+use super::Child;
+use crate::agent::member_frames::{
+    BeginRun, FromMember, ItemFrame, LeadAnswer, LeadQuestion, RunReport, ToMember,
+};
+use crate::agent::member_processes::{MemberProcesses, Seat};
+use crate::agent::progress::show_progress;
+use crate::agent::task::{Stopper, TaskRun};
+use crate::message::mail;
+use crate::message::queue::{Item, Origin};
+use crate::money::budget::Reservation;
+
+/// The time limits of a process at work.
+const WORKING: Patience = Patience { until_next: None, for_one: Duration::from_secs(30) };
+/// The longest wait for a process that was told to end its run.
+const GRACE: Duration = Duration::from_secs(10);
+
+type Answering<'a> = FuturesUnordered<BoxFuture<'a, (u64, LeadAnswer)>>;
+
+/// The end of the work of a process on a run.
+enum Carried {
+    Reported(Box<RunReport>),
+    /// The process is gone. `was_heard` is false if it was gone before the run began.
+    Lost {
+        was_heard: bool,
+    },
+}
+
+impl Child {
+    /// The processes of members, if this agent works in one.
+    pub(super) fn processes(&self) -> Option<Arc<MemberProcesses>> {
+        let processes = self.shared.delegation.member_processes.as_ref()?;
+        let works_afar = self.task.spec.team.is_some() && self.task.spec.context.is_none();
+        works_afar.then(|| Arc::clone(processes))
+    }
+
+    /// Has a process carry the run out.
+    pub(super) async fn run_afar(
+        &mut self,
+        processes: &Arc<MemberProcesses>,
+        items: &[Item],
+        cancel: &CancellationToken,
+    ) -> Result<(), JournalError> {
+        // The lock of the transcript is held here, for both processes.
+        self.driver.journal.wake()?;
+        let (shared, task) = (Arc::clone(&self.shared), Arc::clone(&self.task));
+        // The member's process watches over its silence.
+        let pause = task.stall.pause();
+        let context = std::mem::take(&mut self.driver.preamble.context);
+        let notes = std::mem::take(&mut self.driver.aside.context);
+        let notes: Vec<String> =
+            notes.into_iter().chain(shared.take_side_notes(Some(&task.id))).collect();
+        let mut resting = processes.take(&task.id);
+        let mut used = UsedAfar::default();
+        loop {
+            let was_resting = resting.is_some();
+            let mut seat = match resting.take() {
+                Some(seat) => seat,
+                None => match processes.start(&shared, &task.id, &task.spec).await {
+                    Ok(seat) => seat,
+                    Err(error) => {
+                        self.run.outcome = Outcome::Fault;
+                        self.run.errors.push(error.to_string());
+                        return Ok(());
+                    }
+                },
+            };
+            let begin = ToMember::Begin(Box::new(self.begin_run(items, &context, &notes)));
+            let carried = self.carry(&mut seat, &begin, (items, &mut used), cancel).await;
+            match carried {
+                Carried::Reported(report) => {
+                    processes.keep(&task.id, seat);
+                    self.driver.journal.follow(report.record);
+                    self.take_report(*report);
+                    break;
+                }
+                // It died while the member rested: another one begins.
+                Carried::Lost { was_heard: false } if was_resting => seat.end().await,
+                Carried::Lost { .. } => {
+                    // Its transcript may lack the answers that were paid for last.
+                    self.run.used.total += &used.usage;
+                    self.run.used.dollars += used.dollars;
+                    self.lose(seat, cancel).await?;
+                    break;
+                }
+            }
+        }
+        drop(pause);
+        Ok(())
+    }
+
+    fn begin_run(&self, items: &[Item], context: &[String], notes: &[String]) -> BeginRun {
+        let TaskRun { id, call, asker, prompt, .. } = self.task.run();
+        BeginRun {
+            agent: self.task.id.clone(),
+            spec: self.task.spec.as_ref().clone(),
+            run: id,
+            call,
+            asker,
+            prompt,
+            items: items.iter().map(ItemFrame::from).collect(),
+            context: context.to_vec(),
+            notes: notes.to_vec(),
+            mode: self.shared.permissions.mode(),
+        }
+    }
+
+    /// Sees to the process until it reports, or is gone.
+    async fn carry(
+        &self,
+        seat: &mut Seat,
+        begin: &ToMember,
+        (items, used): (&[Item], &mut UsedAfar),
+        cancel: &CancellationToken,
+    ) -> Carried {
+        let mut was_heard = false;
+        let (reader, writer) = (&mut seat.connection.reader, &mut seat.connection.writer);
+        if writer.write(begin, WORKING.for_one).await.is_err() {
+            return Carried::Lost { was_heard };
+        }
+        let mut known: HashSet<RecordId> = items.iter().map(|item| item.id).collect();
+        let mut handed: HashMap<RecordId, Item> =
+            items.iter().map(|item| (item.id, item.clone())).collect();
+        let mut open = Open::default();
+        let (mut told_cancel, mut told_leave) = (false, false);
+        let mut deadline = std::pin::pin!(async {
+            cancel.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        });
+        loop {
+            let frame = tokio::select! {
+                biased;
+                () = cancel.cancelled(), if !told_cancel => {
+                    told_cancel = true;
+                    Some(ToMember::Cancel)
+                }
+                () = &mut deadline => return Carried::Lost { was_heard: true },
+                frame = reader.read::<FromMember>(WORKING) => {
+                    let Ok(Some(frame)) = frame else { return Carried::Lost { was_heard } };
+                    was_heard = true;
+                    match frame {
+                        FromMember::Ended(report) => return Carried::Reported(report),
+                        FromMember::Took(ids) => self.taken(&ids, &mut handed),
+                        FromMember::Asks { id, question } => {
+                            if let Some(answer) = self.ask(id, question, &mut open) {
+                                open.answering.push(Box::pin(async move { (id, answer) }));
+                            }
+                        }
+                        FromMember::Used { model, usage } => {
+                            used.dollars += self.shared.add_usage(&model, &usage);
+                            used.usage += &usage;
+                        }
+                        other => self.hear(other, &mut open),
+                    }
+                    None
+                }
+                Some((id, answer)) = open.answering.next(), if !open.answering.is_empty() => {
+                    open.calls.remove(&id);
+                    Some(ToMember::Answers { id, answer })
+                }
+                new = self.shared.queue.beyond(&self.task.id, &known) => {
+                    for item in &new {
+                        known.insert(item.id);
+                        handed.insert(item.id, item.clone());
+                        let frame = ToMember::Item(ItemFrame::from(item));
+                        if writer.write(&frame, WORKING.for_one).await.is_err() {
+                            return Carried::Lost { was_heard };
+                        }
+                    }
+                    None
+                }
+            };
+            if let Some(frame) = frame
+                && writer.write(&frame, WORKING.for_one).await.is_err()
+            {
+                return Carried::Lost { was_heard };
+            }
+            if self.task.is_leaving() && !std::mem::replace(&mut told_leave, true) {
+                // If it cannot be told, the next read says so.
+                let _ = writer.write(&ToMember::Leave, WORKING.for_one).await;
+            }
+        }
+    }
+
+    /// The conversation contains these items.
+    fn taken(&self, ids: &[RecordId], handed: &mut HashMap<RecordId, Item>) {
+        self.shared.queue.delivered(ids);
+        for item in ids.iter().filter_map(|id| handed.remove(id)) {
+            if let Origin::Message { hands_over: Some(mode), .. } = item.origin {
+                self.agent.permissions.hand_over(mode);
+            }
+        }
+    }
+
+    /// Begins to answer a question; `Some` is an answer that there is at once.
+    fn ask<'a>(
+        &'a self,
+        id: u64,
+        question: LeadQuestion,
+        open: &mut Open<'a>,
+    ) -> Option<LeadAnswer> {
+        match question {
+            LeadQuestion::Reserve(amount) => {
+                let reserved = self.agent.budget.reserve(amount);
+                Some(LeadAnswer::Reserved(reserved.map(|reservation| {
+                    open.reservations.insert(id, reservation);
+                })))
+            }
+            LeadQuestion::Call(call) => {
+                let cancel = CancellationToken::new();
+                open.calls.insert(id, cancel.clone());
+                let dispatch = &self.driver.dispatch;
+                open.answering.push(Box::pin(async move {
+                    (id, dispatch.answer_member(call, &cancel).await)
+                }));
+                None
+            }
+        }
+    }
+
+    fn hear(&self, frame: FromMember, open: &mut Open<'_>) {
+        let (shared, task) = (&self.shared, &self.task);
+        match frame {
+            FromMember::Withdraws(id) => {
+                open.calls.get(&id).into_iter().for_each(CancellationToken::cancel);
+            }
+            FromMember::Closes { reservation, cost } => {
+                if let Some(reservation) = open.reservations.remove(&reservation) {
+                    reservation.settle(cost);
+                }
+            }
+            FromMember::Progress(news) => {
+                task.advance(|progress| {
+                    progress.tokens = news.tokens;
+                    progress.tool_uses = news.tool_uses;
+                    progress.last_tool = news.last_tool;
+                    progress.activity = news.activity;
+                });
+                show_progress(shared, task);
+            }
+            FromMember::Informs { level, text } => {
+                let level = if level == "warning" { "warning" } else { "info" };
+                self.agent.inform(level, text);
+            }
+            FromMember::Shows { uuid, body } => shared.show_as(uuid, EventBody::Relayed(body)),
+            FromMember::Hello { .. }
+            | FromMember::Ready
+            | FromMember::Unable(_)
+            | FromMember::Took(_)
+            | FromMember::Used { .. }
+            | FromMember::Asks { .. }
+            | FromMember::Ended(_) => {}
+        }
+    }
+
+    /// Takes up what came of the run.
+    fn take_report(&mut self, report: RunReport) {
+        if report.is_stalled {
+            self.task.stop(Stopper::Watchdog);
+        }
+        let run = &mut self.run;
+        run.outcome = report.outcome;
+        run.turns += report.turns;
+        run.text = report.text;
+        run.structured = report.structured;
+        run.errors.extend(report.errors);
+        run.denials.extend(report.denials.into_iter().map(Into::into));
+        run.denial_reasons.extend(report.denial_reasons);
+        run.ended_on_denial = report.ended_on_denial;
+        run.evidence = report.evidence;
+        run.used.total += &report.total;
+        run.used.last = report.last;
+        run.used.dollars += report.dollars;
+        if report.is_unrecorded {
+            run.outcome = Outcome::JournalFailed;
+        }
+        self.driver.settings.model = report.model;
+    }
+
+    /// The process is gone in the middle of a run: the member has failed, and what it had read is not told again.
+    async fn lose(
+        &mut self,
+        mut seat: Seat,
+        cancel: &CancellationToken,
+    ) -> Result<(), JournalError> {
+        if cancel.is_cancelled() {
+            self.run.outcome = Outcome::Cancelled;
+        } else {
+            let how = seat.ended().await;
+            self.run.outcome = Outcome::Fault;
+            self.run.errors.push(format!("its process has ended: {how}"));
+        }
+        seat.end().await;
+        // Fences a line off that the process did not come to finish.
+        self.driver.journal.rest();
+        self.driver.journal.wake()?;
+        let text = TranscriptFile::open_shared(&self.task.transcript)?.read()?;
+        let read = mail::read_items(&text);
+        let pending = self.shared.queue.pending(Some(&self.task.id));
+        let read: Vec<RecordId> =
+            pending.iter().map(|item| item.id).filter(|id| read.contains(id)).collect();
+        self.shared.queue.delivered(&read);
+        Ok(())
+    }
+}
+
+/// The usage of the requests of a process in one run.
+#[derive(Default)]
+struct UsedAfar {
+    usage: ReportedUsage,
+    dollars: f64,
+}
+
+/// The questions of a process that have no answer yet, and the money that it holds.
+#[derive(Default)]
+struct Open<'a> {
+    answering: Answering<'a>,
+    calls: HashMap<u64, CancellationToken>,
+    reservations: HashMap<u64, Reservation>,
+}

@@ -1,0 +1,34 @@
+//! The session of a member's process: it has no conversation of its own and works for the lead of a team.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::Session;
+use crate::agent::lead_link::LeadHearing;
+use crate::agent::member_frames::FromMember;
+use crate::delegate::spawn::carry_out;
+
+impl Session {
+    /// Carries out the runs that the lead begins, until the lead is gone or has no more use for it.
+    pub async fn serve_lead(self, mut hearing: LeadHearing) {
+        let shared = Arc::clone(&self.shared);
+        let Some(lead) = shared.delegation.lead.clone() else { return };
+        let main = Arc::clone(&self.driver.dispatch.agent);
+        let (begun, mut runs) = mpsc::unbounded_channel();
+        lead.tell(FromMember::Ready);
+        let working = async {
+            while let Some(run) = runs.recv().await {
+                let report = carry_out(&shared, &main, run).await;
+                lead.tell(FromMember::Ended(Box::new(report)));
+            }
+        };
+        tokio::select! {
+            biased;
+            () = hearing.hear(&lead, &shared, &begun) => {}
+            () = working => {}
+        }
+        self.end_agents().await;
+        self.end().await;
+    }
+}

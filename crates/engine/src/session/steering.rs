@@ -1,0 +1,153 @@
+//! Steering: what a person does to one agent of a running session, and sees of it.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use centurion_journal::Page;
+use centurion_protocol::{AgentId, Block, RecordId, ToolUseId};
+use thiserror::Error;
+
+use super::Handle;
+use super::commands::show;
+use crate::agent::task::{Posted, Stopper, Task};
+use crate::delegate::{recall, spawn};
+use crate::message::mail::Mail;
+use crate::message::queue::{Item, Origin, Priority};
+use crate::turn::commands::typed_commands;
+
+/// The sender of what a person says to an agent that resumes.
+const PERSON: &str = "The user";
+
+/// The way in which a message of a person reached an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The agent reads it between two calls.
+    Queued,
+    /// The agent had ended, and resumes with it in the background.
+    Resumed,
+}
+
+/// The reason why a message of a person reached no agent.
+#[derive(Debug, Error)]
+pub enum TellError {
+    #[error("there is no agent `{0}`")]
+    Unknown(String),
+    #[error("the session has ended")]
+    Ended,
+    #[error("the agent cannot be resumed: {0}")]
+    Resume(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// The spending of an agent with everything below it, over all its runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentSpending {
+    pub id: AgentId,
+    pub parent: Option<AgentId>,
+    /// Its name, or else its type.
+    pub name: String,
+    pub dollars: f64,
+    pub tokens: u64,
+}
+
+impl Handle {
+    /// Says something to an agent in a person's name: one at work reads it between two calls, one that has ended resumes
+    /// with it, a stopped one too. [Recall](Self::recall_agent) one that is unknown.
+    pub fn tell(
+        &self,
+        agent: &str,
+        id: RecordId,
+        text: String,
+        priority: Priority,
+    ) -> Result<Told, TellError> {
+        let shared = &self.0;
+        let found = shared.delegation.find(agent);
+        let task = found.ok_or_else(|| TellError::Unknown(agent.to_owned()))?;
+        let _door = task.door();
+        let item = Item {
+            id,
+            priority,
+            addressee: Some(task.id.clone()),
+            content: vec![Block::Text(text.clone())],
+            origin: Origin::Person,
+        };
+        if task.tell(&shared.queue, item) == Posted::Queued {
+            return Ok(Told::Queued);
+        }
+        let asker = shared.main_agent().ok_or(TellError::Ended)?;
+        let mail = Mail { id, from: PERSON.to_owned(), text, team: None };
+        let call = ToolUseId::new(format!("user_{id}"));
+        let resumed = spawn::resume(shared, &asker, &task, call, &mail);
+        resumed.map_err(|error| TellError::Resume(error.into()))?;
+        Ok(Told::Resumed)
+    }
+
+    /// Enters an agent that is no longer in memory, so that it can be told something.
+    pub async fn recall_agent(&self, agent: &str) {
+        recall::recall(&self.0, agent).await;
+    }
+
+    /// Stops what an agent does now; it stays, and a message resumes it. Whether it was at work.
+    pub fn interrupt_agent(&self, agent: &str) -> bool {
+        self.0.delegation.find(agent).is_some_and(|task| task.stop(Stopper::Person))
+    }
+
+    /// Lets the call that waits for an agent go on without it; whether one waited.
+    pub fn background_agent(&self, agent: &str) -> bool {
+        self.0.delegation.find(agent).is_some_and(|task| task.is_running() && task.detach())
+    }
+
+    /// The ids of what waits for the main agent and for the agents that are at work.
+    pub fn waiting(&self) -> Vec<RecordId> {
+        let queue = &self.0.queue;
+        let of_agents = self.0.delegation.running();
+        let of_agents = of_agents.iter().flat_map(|task| queue.pending(Some(&task.id)));
+        queue.pending(None).into_iter().chain(of_agents).map(|item| item.id).collect()
+    }
+
+    /// The spending of each agent that is in memory, in the order of their start.
+    pub fn spending(&self) -> Vec<AgentSpending> {
+        let of = |task: &Arc<Task>| {
+            let spent = task.account.spent();
+            AgentSpending {
+                id: task.id.clone(),
+                parent: task.spec.parent.clone(),
+                name: task.spec.name.clone().unwrap_or_else(|| task.spec.agent_type.clone()),
+                dollars: spent.dollars,
+                tokens: spent.tokens,
+            }
+        };
+        self.0.delegation.tasks().iter().map(of).collect()
+    }
+
+    /// A page of a transcript: the records before an offset, or the last ones. `None` is the main agent's. Reads a file,
+    /// and so blocks.
+    pub fn page(&self, agent: Option<&str>, before: Option<u64>, most: u64) -> io::Result<Page> {
+        let path = self.transcript(agent).ok_or(io::ErrorKind::NotFound)?;
+        Page::before(&path, before, most)
+    }
+
+    /// The transcript of an agent; `None` is the main agent's.
+    pub fn transcript(&self, agent: Option<&str>) -> Option<PathBuf> {
+        let delegation = &self.0.delegation;
+        let Some(agent) = agent else { return Some(delegation.builder.files.transcript.clone()) };
+        let id = delegation.id_of(agent);
+        recall::is_id(&id).then(|| spawn::agent_files(delegation, &id).transcript)
+    }
+
+    /// The output of a command that asks nothing and changes nothing, at once and beside a turn that is under way; `None` for
+    /// other commands.
+    pub fn shown_by(&self, command: &str) -> Option<String> {
+        let shared = &self.0;
+        Some(match command {
+            "agents" => show::agents(shared),
+            "cost" | "usage" => show::cost(shared),
+            "help" => show::help(&typed_commands(shared)),
+            "hooks" => show::hooks(shared),
+            "mcp" => show::servers(shared),
+            "permissions" => show::permissions(shared),
+            "tasks" => show::tasks(shared),
+            _ => return None,
+        })
+    }
+}
