@@ -13,30 +13,27 @@
 //! Forks come first, so that their memory is not measured in what others have left.
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
+#[path = "parts/script.rs"]
+mod script;
+#[path = "parts/session.rs"]
+mod session;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_config::agents::AgentSources;
-use centurion_config::skills::SkillSources;
-use centurion_engine::builtin::{self, Switches};
-use centurion_engine::{
-    AgentOptions, Base, Definitions, DelegationRules, Limits, Options, Session, Storage, View,
-};
-use centurion_model::{
-    BlockStart, Delta, EventStream, Model, ModelError, Provider, ProviderKind, Request,
-    RetryPolicy, StreamEvent,
-};
+use centurion_engine::{AgentOptions, DelegationRules, Limits, Options, Session, View};
+use centurion_model::{EventStream, ModelError, Provider, Request, StreamEvent};
 use centurion_protocol::sdk::{Event, EventBody, System};
-use centurion_protocol::{
-    Block, Env, Outcome, Role, StopReason, SystemWorld, ToolUseId, Usage, World as _,
-};
-use centurion_tools::guard::GuardProgram;
-use futures_util::{FutureExt, StreamExt, stream};
+use centurion_protocol::{Block, Outcome, Role, SystemWorld, World as _};
+use futures_util::{FutureExt, StreamExt};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use tokio::sync::Semaphore;
+
+use self::script::answer;
+use self::session::{resident, thread_time};
 
 /// The one of the program.
 #[global_allocator]
@@ -161,10 +158,10 @@ impl Provider for Cast {
         let Play { messages, agents, forks, .. } = self.0.play;
         let is_lead = request.agent.is_none();
         match (is_lead, request.parent_agent.is_some()) {
-            (true, _) if said < messages && !forks => answer(&[start("manage")]),
+            (true, _) if said < messages && !forks => answer(vec![("Agent", start("manage"))]),
             (starts, false) if starts == forks && said < if forks { messages } else { 1 } => {
                 let call = if forks { fork("work") } else { start("work") };
-                let answer = answer(&vec![call; agents]);
+                let answer = answer(vec![("Agent", call); agents]);
                 let gauge = Arc::clone(&self.0);
                 let listen = move |event: &Result<StreamEvent, ModelError>| {
                     if matches!(event, Ok(StreamEvent::Finish { .. })) {
@@ -179,9 +176,9 @@ impl Provider for Cast {
                     let turn = gauge.all_started.acquire().await;
                     turn.expect("an open semaphore").forget();
                 };
-                turn.into_stream().filter_map(async |()| None).chain(text()).boxed()
+                turn.into_stream().filter_map(async |()| None).chain(done()).boxed()
             }
-            _ => text(),
+            _ => done(),
         }
     }
 
@@ -199,59 +196,12 @@ fn fork(task: &str) -> String {
     json!({"description": "a branch", "prompt": task}).to_string()
 }
 
-fn text() -> EventStream {
-    let delta =
-        Delta::Text("The work is done, and there is nothing else to say about it.".to_owned());
-    let block = [
-        StreamEvent::BlockStart { index: 0, block: BlockStart::Text },
-        StreamEvent::Delta { index: 0, delta },
-        StreamEvent::BlockStop { index: 0 },
-    ];
-    whole(block.into(), StopReason::EndTurn)
-}
-
-fn answer(calls: &[String]) -> EventStream {
-    let call = |(index, input): (usize, &String)| {
-        let id = ToolUseId::new(format!("toolu_{}", SystemWorld.record_id()));
-        [
-            StreamEvent::BlockStart {
-                index,
-                block: BlockStart::ToolUse { id, name: "Agent".to_owned() },
-            },
-            StreamEvent::Delta { index, delta: Delta::InputJson(input.clone()) },
-            StreamEvent::BlockStop { index },
-        ]
-    };
-    whole(calls.iter().enumerate().flat_map(call).collect(), StopReason::ToolUse)
-}
-
-fn whole(blocks: Vec<StreamEvent>, stop_reason: StopReason) -> EventStream {
-    let usage = Usage { input_tokens: 1_000, output_tokens: 50, ..Usage::default() };
-    let id = format!("msg_{}", SystemWorld.record_id());
-    let begin = StreamEvent::Start { id, model: "script".to_owned(), usage, request_id: None };
-    let events =
-        [begin].into_iter().chain(blocks).chain([StreamEvent::Finish { stop_reason, usage }]);
-    stream::iter(events.map(Ok)).boxed()
+fn done() -> EventStream {
+    script::text("The work is done, and there is nothing else to say about it.")
 }
 
 fn options(dir: &Path, gauge: &Arc<Gauge>) -> Options {
-    let env = Arc::new(Env::default());
-    let model = Model::with_provider(
-        Arc::new(Cast(Arc::clone(gauge))),
-        ProviderKind::Script,
-        "script",
-        RetryPolicy::new(&env),
-        Arc::new(SystemWorld),
-    );
-    let built_in = builtin::agents(&Switches::default());
-    let sources = AgentSources { built_in, ..AgentSources::default() };
-    let definitions = Definitions::new(sources, SkillSources::default(), Arc::new(SystemWorld));
-    let base = Base::new(dir.to_owned(), GuardProgram::new("/nonexistent/guard"));
-    let storage = Storage {
-        resumed_at: None,
-        transcript: Some(dir.join("session.jsonl")),
-        ..Storage::without_transcript(dir.join("output"))
-    };
+    let options = session::options(dir, Arc::new(Cast(Arc::clone(gauge))));
     let rules = DelegationRules {
         limits: Limits { running: 1, ..Limits::default() },
         forks: gauge.play.forks,
@@ -259,23 +209,9 @@ fn options(dir: &Path, gauge: &Arc<Gauge>) -> Options {
     };
     Options {
         view: Arc::clone(gauge) as Arc<dyn View>,
-        agents: AgentOptions { rules, ..AgentOptions::new(definitions) },
-        ..Options::new(model, base, storage)
+        agents: AgentOptions { rules, ..options.agents },
+        ..options
     }
-}
-
-/// How long this thread has computed. Other programs run, too, and do not count.
-fn thread_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::try_from(time).expect("a time after the beginning")
-}
-
-/// How many bytes of memory this process has (`VmRSS:`), or had at most (`VmHWM:`).
-fn resident(which: &str) -> usize {
-    let text = std::fs::read_to_string("/proc/self/status").expect("a kernel that counts");
-    let line = text.lines().find_map(|line| line.strip_prefix(which));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
-    kilobytes.expect("a number") * 1024
 }
 
 /// What the files of a directory with this ending hold.
@@ -293,10 +229,7 @@ fn main() -> ExitCode {
 
 /// Plays it, and prints what was measured. `false` if a target is missed.
 fn measure(play: Play, what: &str) -> bool {
-    // In memory where that is possible: what a disk needs for a new file is not ours to measure.
-    let memory = Path::new("/dev/shm");
-    let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    let dir = dir.expect("a scratch directory");
+    let dir = session::scratch();
     let (state, all_started) = (Mutex::default(), Semaphore::new(0));
     let directory = dir.path().join("session/subagents");
     let gauge = Arc::new(Gauge { play, directory, state, all_started });

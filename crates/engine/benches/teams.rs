@@ -4,29 +4,29 @@
 //! `cargo bench -p centurion-engine --bench teams` has a lead start a hundred members that rest. It fails above its targets.
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
+#[path = "parts/script.rs"]
+mod script;
+#[path = "parts/session.rs"]
+mod session;
+
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use centurion_config::agents::AgentSources;
-use centurion_config::skills::SkillSources;
-use centurion_engine::builtin::{self, Switches};
 use centurion_engine::{
-    AgentOptions, Base, Definitions, DelegationRules, Handle, Limits, Options, Session, Storage,
-    TeamOptions,
+    AgentOptions, DelegationRules, Handle, Limits, Options, Session, TeamOptions,
 };
-use centurion_model::{
-    BlockStart, Delta, EventStream, Model, Provider, ProviderKind, Request, RetryPolicy,
-    StreamEvent,
-};
-use centurion_protocol::{Block, Env, StopReason, SystemWorld, ToolUseId, Usage, World as _};
-use centurion_tools::guard::GuardProgram;
-use futures_util::{FutureExt, StreamExt, stream};
+use centurion_model::{EventStream, Provider, Request, StreamEvent};
+use centurion_protocol::{Block, SystemWorld, World as _};
+use futures_util::{FutureExt, StreamExt};
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
+
+use self::script::answer;
+use self::session::{resident, thread_time};
 
 /// The one of the program.
 #[global_allocator]
@@ -80,17 +80,18 @@ impl Provider for Shared {
                 // Kept free for the next one at once.
                 drop(cast.may_answer.acquire().await);
             };
-            return turn.into_stream().filter_map(async |()| None).chain(text()).boxed();
+            return turn.into_stream().filter_map(async |()| None).chain(rests()).boxed();
         }
         cast.tell(Seen::Lead(thread_time()));
         let planned = cast.planned.lock().pop_front();
-        let Some(calls) = planned else { return text() };
+        let Some(calls) = planned else { return rests() };
         let listen = move |event: &Result<StreamEvent, _>| {
             if matches!(event, Ok(StreamEvent::Finish { .. })) {
                 cast.tell(Seen::Spoken(Instant::now(), thread_time()));
             }
         };
-        answer(calls).inspect(listen).boxed()
+        let calls = calls.into_iter().map(|(tool, input)| (tool, input.to_string()));
+        answer(calls.collect()).inspect(listen).boxed()
     }
 
     fn credential(&self) -> &'static str {
@@ -98,83 +99,23 @@ impl Provider for Shared {
     }
 }
 
-fn text() -> EventStream {
-    let delta = Delta::Text("There is nothing to do.".to_owned());
-    let block = [
-        StreamEvent::BlockStart { index: 0, block: BlockStart::Text },
-        StreamEvent::Delta { index: 0, delta },
-        StreamEvent::BlockStop { index: 0 },
-    ];
-    whole(block.into(), StopReason::EndTurn)
-}
-
-fn answer(calls: Vec<(&'static str, Value)>) -> EventStream {
-    let call = |(index, (tool, input)): (usize, (&'static str, Value))| {
-        let id = ToolUseId::new(format!("toolu_{}", SystemWorld.record_id()));
-        [
-            StreamEvent::BlockStart {
-                index,
-                block: BlockStart::ToolUse { id, name: tool.to_owned() },
-            },
-            StreamEvent::Delta { index, delta: Delta::InputJson(input.to_string()) },
-            StreamEvent::BlockStop { index },
-        ]
-    };
-    whole(calls.into_iter().enumerate().flat_map(call).collect(), StopReason::ToolUse)
-}
-
-fn whole(blocks: Vec<StreamEvent>, stop_reason: StopReason) -> EventStream {
-    let usage = Usage { input_tokens: 1_000, output_tokens: 50, ..Usage::default() };
-    let id = format!("msg_{}", SystemWorld.record_id());
-    let begin = StreamEvent::Start { id, model: "script".to_owned(), usage, request_id: None };
-    let events =
-        [begin].into_iter().chain(blocks).chain([StreamEvent::Finish { stop_reason, usage }]);
-    stream::iter(events.map(Ok)).boxed()
+fn rests() -> EventStream {
+    script::text("There is nothing to do.")
 }
 
 fn options(dir: &Path, cast: &Arc<Cast>) -> Options {
-    let env = Arc::new(Env::default());
-    let model = Model::with_provider(
-        Arc::new(Shared(Arc::clone(cast))),
-        ProviderKind::Script,
-        "script",
-        RetryPolicy::new(&env),
-        Arc::new(SystemWorld),
-    );
-    let built_in = builtin::agents(&Switches::default());
-    let sources = AgentSources { built_in, ..AgentSources::default() };
-    let definitions = Definitions::new(sources, SkillSources::default(), Arc::new(SystemWorld));
-    let base = Base::new(dir.to_owned(), GuardProgram::new("/nonexistent/guard"));
-    let storage = Storage {
-        resumed_at: None,
-        transcript: Some(dir.join("session.jsonl")),
-        ..Storage::without_transcript(dir.join("output"))
-    };
+    let options = session::options(dir, Arc::new(Shared(Arc::clone(cast))));
     let limits = Limits { running: MEMBERS + 1, ..Limits::default() };
     let rules = DelegationRules { limits, ..DelegationRules::default() };
     let team =
         TeamOptions { name: "bench".parse().expect("a name"), teardown: Duration::from_mins(1) };
-    let agents = AgentOptions { rules, team: Some(team), ..AgentOptions::new(definitions) };
-    Options { agents, ..Options::new(model, base, storage) }
-}
-
-/// How long this thread has computed. Other programs run, too, and do not count.
-fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::try_from(time).expect("a time after the beginning")
+    Options { agents: AgentOptions { rules, team: Some(team), ..options.agents }, ..options }
 }
 
 /// How long all threads of this process have computed.
 fn process_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::try_from(time).expect("a time after the beginning")
-}
-
-fn resident() -> usize {
-    let text = std::fs::read_to_string("/proc/self/status").expect("a kernel that counts");
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
-    kilobytes.expect("a number") * 1024
 }
 
 /// The benchmark, from outside of the session.
@@ -211,7 +152,7 @@ impl Gauge {
 
     async fn rest(&mut self) -> (usize, Duration) {
         self.until_quiet().await;
-        let before = resident();
+        let before = resident("VmRSS:");
         let join = |number: usize| {
             let input = json!({"description": "a job", "prompt": "Wait for work.",
                                "subagent_type": "general-purpose", "name": format!("m{number}")});
@@ -219,7 +160,7 @@ impl Gauge {
         };
         self.say((0..MEMBERS).map(join).collect());
         self.until_quiet().await;
-        let each = resident().saturating_sub(before) / MEMBERS;
+        let each = resident("VmRSS:").saturating_sub(before) / MEMBERS;
         let used = process_time();
         tokio::time::sleep(Duration::from_secs(3)).await;
         (each, process_time().saturating_sub(used))
@@ -274,10 +215,7 @@ impl Gauge {
 }
 
 fn main() {
-    // In memory where that is possible: what a disk needs for a new file is not ours to measure.
-    let memory = Path::new("/dev/shm");
-    let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    let dir = dir.expect("a scratch directory");
+    let dir = session::scratch();
     let (sender, seen) = mpsc::unbounded_channel();
     let cast =
         Arc::new(Cast { planned: Mutex::default(), seen: sender, may_answer: Semaphore::new(1) });

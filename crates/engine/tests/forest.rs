@@ -28,21 +28,20 @@ mod plan;
 mod players;
 #[path = "forest/records.rs"]
 mod records;
+#[path = "forest/seeds.rs"]
+mod seeds;
 #[path = "forest/stage.rs"]
 mod stage;
 
 use std::collections::BTreeSet;
-use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use parking_lot::Mutex;
 
 use crate::plan::{Fate, Plan};
 use crate::records::{Records, Transcript};
+use crate::seeds::Seeds;
 use crate::stage::{Ended, Stage};
 
-/// How many forests every run of the tests grows.
-const SEEDS: u64 = 250;
+const SEEDS: Seeds =
+    Seeds { one: "CENTURION_FOREST_SEED", count: "CENTURION_FOREST_SEEDS", usual: 250 };
 
 /// How agents ended, over all forests.
 type Ends = BTreeSet<String>;
@@ -88,55 +87,10 @@ fn grow(seed: u64) -> Ends {
     second.outcomes()
 }
 
-/// Grows a forest; a failure names its seed.
-fn try_to_grow(seed: u64) -> Ends {
-    let grown = std::panic::catch_unwind(AssertUnwindSafe(|| grow(seed)));
-    grown.unwrap_or_else(|reason| {
-        let message = reason.downcast_ref::<String>().cloned();
-        let message = message.or_else(|| reason.downcast_ref::<&str>().map(|it| (*it).to_owned()));
-        panic!(
-            "seed {seed}: {}\nCENTURION_FOREST_SEED={seed} plays it again",
-            message.unwrap_or_default()
-        );
-    })
-}
-
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|text| text.parse().unwrap())
-}
-
 #[test]
 fn every_forest_keeps_its_promises() {
     // I-3, I-4, I-8, I-10, I-12, S-158, S-159, S-206, S-229, S-231
-    match number("CENTURION_FOREST_SEED") {
-        Some(seed) => drop(try_to_grow(seed)),
-        None => grow_many(),
-    }
-}
-
-fn grow_many() {
-    let count = number("CENTURION_FOREST_SEEDS").unwrap_or(SEEDS);
-    let next = AtomicU64::new(0);
-    let ends: Mutex<Ends> = Mutex::default();
-    std::thread::scope(|scope| {
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        let work = || {
-            loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed >= count {
-                    break;
-                }
-                let new = try_to_grow(seed);
-                ends.lock().extend(new);
-            }
-        };
-        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        for thread in threads {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        }
-    });
     // A plan under which agents end in few ways would prove little.
-    let ends = ends.into_inner();
     let all = [
         "api_error",
         "budget",
@@ -149,7 +103,10 @@ fn grow_many() {
         "refusal",
         "stalled",
     ];
-    assert!(count < SEEDS || ends.iter().eq(all), "{ends:?}");
+    if let Some(ends) = SEEDS.play(grow) {
+        let ends: Ends = ends.into_iter().flatten().collect();
+        assert!(ends.iter().eq(all), "{ends:?}");
+    }
 }
 
 #[test]

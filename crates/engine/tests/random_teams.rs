@@ -30,22 +30,22 @@ mod players;
 #[expect(dead_code, reason = "made for forests, of which a team needs only a part")]
 #[path = "forest/records.rs"]
 mod records;
+#[path = "forest/seeds.rs"]
+mod seeds;
 #[path = "random_teams/stage.rs"]
 mod stage;
 #[path = "random_teams/storm.rs"]
 mod storm;
 
-use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::plan::{Fate, Plan};
 use crate::players::Part;
 use crate::records::{Records, Transcript};
+use crate::seeds::Seeds;
 use crate::stage::{Ended, Process, Stage};
 
-/// How many teams every run of the tests has.
-const SEEDS: u64 = 60;
+const SEEDS: Seeds = Seeds { one: "CENTURION_TEAM_SEED", count: "CENTURION_TEAM_SEEDS", usual: 60 };
 
 /// Four processes of one session, one after another: one that works, one that finds what is left of it, one that finds
 /// nothing to do, and one that sets all members to work again.
@@ -85,48 +85,10 @@ fn play(seed: u64) {
     }
 }
 
-/// Plays a team; a failure names its seed.
-fn try_to_play(seed: u64) {
-    let played = std::panic::catch_unwind(AssertUnwindSafe(|| play(seed)));
-    played.unwrap_or_else(|reason| {
-        let message = reason.downcast_ref::<String>().cloned();
-        let message = message.or_else(|| reason.downcast_ref::<&str>().map(|it| (*it).to_owned()));
-        panic!(
-            "seed {seed}: {}\nCENTURION_TEAM_SEED={seed} plays it again",
-            message.unwrap_or_default()
-        );
-    });
-}
-
-/// A number that the caller of the tests chose.
-fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|text| text.parse().unwrap())
-}
-
 #[test]
 fn every_team_keeps_its_promises() {
     // I-1, I-3, I-4, I-8, I-12, D-43, D-62 to D-68, teams.md 10
-    if let Some(seed) = number("CENTURION_TEAM_SEED") {
-        return try_to_play(seed);
-    }
-    let count = number("CENTURION_TEAM_SEEDS").unwrap_or(SEEDS);
-    let next = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        let work = || {
-            loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed >= count {
-                    break;
-                }
-                try_to_play(seed);
-            }
-        };
-        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        for thread in threads {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        }
-    });
+    SEEDS.play(play);
 }
 
 #[test]

@@ -6,6 +6,18 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde_json::Value;
 
+/// The transcripts of a session that are there: its own first, then those of its agents.
+pub(crate) fn transcripts(session: PathBuf) -> Vec<PathBuf> {
+    let agents = session.with_extension("").join("subagents");
+    let entries = std::fs::read_dir(agents).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|it| it == "jsonl"));
+    paths.sort();
+    paths.insert(0, session);
+    paths.retain(|path| path.exists());
+    paths
+}
+
 /// Forgets what the first process wrote after a share of its records: it was gone by then, in the middle
 /// of writing the next. The clock of its world moves with every look, so that records of all files have
 /// an order.

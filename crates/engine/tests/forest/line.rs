@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use centurion_model::{BlockStart, Delta, ErrorKind, EventStream, ModelError, StreamEvent};
-use centurion_protocol::{StopReason, ToolUseId, Usage};
+use centurion_protocol::{ReportedUsage, StopReason, ToolUseId, Usage};
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
 
@@ -24,11 +24,11 @@ impl Line {
         (input_tokens, output_tokens): (u64, u64),
     ) -> EventStream {
         let begun = Usage { input_tokens, ..Usage::default() };
-        let usage = Usage { output_tokens, ..begun };
+        let usage = ReportedUsage::from(Usage { output_tokens, ..begun });
         let start = StreamEvent::Start {
             id: format!("msg_{number}"),
             model: model.to_owned(),
-            usage: begun,
+            usage: begun.into(),
             request_id: None,
         };
         let finish = |stop_reason| StreamEvent::Finish { stop_reason, usage };

@@ -19,7 +19,7 @@ use indexmap::IndexMap;
 use serde_json::json;
 
 use crate::bench::{Bench, Watcher};
-use crate::cut::cut;
+use crate::cut::{cut, transcripts};
 use crate::person::{Person, Watch};
 use crate::plan::{Fate, LEAD, Meddling, Plan};
 use crate::players::{Part, Players, State, prompt};
@@ -74,11 +74,6 @@ impl Stage {
 
     pub(crate) fn transcript(&self) -> PathBuf {
         self.bench.transcript(self.id)
-    }
-
-    /// Where the transcripts of agents are.
-    pub(crate) fn agents_dir(&self) -> PathBuf {
-        self.transcript().with_extension("").join("subagents")
     }
 
     /// What the dearest request of the plan costs.
@@ -237,12 +232,6 @@ impl Stage {
 
     /// All transcripts: the lead's first, then those of agents.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(self.agents_dir()).into_iter().flatten();
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-        paths.retain(|path| path.extension().is_some_and(|it| it == "jsonl"));
-        paths.sort();
-        paths.insert(0, self.transcript());
-        paths.retain(|path| path.exists());
-        paths
+        transcripts(self.transcript())
     }
 }

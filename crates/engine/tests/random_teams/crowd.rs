@@ -230,10 +230,11 @@ fn check_log(text: &str, tasks: usize) {
 #[test]
 fn fifty_members_do_each_task_once_though_members_and_process_die() {
     // D-68, S-348, teams.md 10.6, 11.13
-    let seed = crate::number("CENTURION_TEAM_SEED").unwrap_or(3);
+    let seed = crate::seeds::number("CENTURION_TEAM_SEED").unwrap_or(3);
     let dice = Dice::new(seed);
     let stage = Stage::new(Plan::without_events(seed));
-    let tasks = crate::number("CENTURION_CROWD").map_or(200, |it| usize::try_from(it).unwrap());
+    let tasks =
+        crate::seeds::number("CENTURION_CROWD").map_or(200, |it| usize::try_from(it).unwrap());
     prepare(&stage, &dice, tasks);
     let crowd = Arc::new(Crowd { dice: Dice::new(seed + 1), tasks, state: Mutex::default() });
     let mut ended = Ended::Died;

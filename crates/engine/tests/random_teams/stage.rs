@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::bench::{Bench, Watcher};
-use crate::cut::cut;
+use crate::cut::{cut, transcripts};
 use crate::person::{Person, Watch};
 use crate::plan::{Kind, Meddling, Plan};
 use crate::players::{Part, Players, State};
@@ -232,14 +232,7 @@ impl Stage {
 
     /// All transcripts: the lead's first, then those of agents.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        let agents = self.transcript().with_extension("").join("subagents");
-        let entries = std::fs::read_dir(agents).into_iter().flatten();
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-        paths.retain(|path| path.extension().is_some_and(|it| it == "jsonl"));
-        paths.sort();
-        paths.insert(0, self.transcript());
-        paths.retain(|path| path.exists());
-        paths
+        transcripts(self.transcript())
     }
 }
 

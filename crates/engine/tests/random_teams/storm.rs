@@ -137,8 +137,8 @@ async fn stop_some(handle: Handle, storm: &Storm, dice: &Dice, number: u64) -> E
 #[test]
 fn sixteen_writers_lose_and_double_nothing_though_writers_readers_and_lead_die() {
     // teams.md 10.1, 11.1, D-63: concurrent writers lose mail
-    let most = crate::number("CENTURION_STORM").unwrap_or(100);
-    let seed = crate::number("CENTURION_TEAM_SEED").unwrap_or(5);
+    let most = crate::seeds::number("CENTURION_STORM").unwrap_or(100);
+    let seed = crate::seeds::number("CENTURION_TEAM_SEED").unwrap_or(5);
     let dice = Dice::new(seed);
     let stage = Stage::new(Plan::without_events(seed));
     let storm = Arc::new(Storm { dice: Dice::new(seed + 1), most, state: Mutex::default() });

@@ -1,11 +1,12 @@
 //! How agents end: each once, honestly, told once to the right recipient, whatever else goes on.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use centurion_engine::{Answerer, Ask, ElicitFuture, Handle, Reply, ReplyFuture, Start, View};
+use centurion_engine::{Answerer, Ask, ElicitFuture, Handle, Reply, ReplyFuture, Start};
+use centurion_journal::Mirror;
 use centurion_mcp::Elicitation;
-use centurion_protocol::sdk::Event;
 use centurion_protocol::{Block, Outcome, SeededWorld, World};
 use centurion_tools::StopError;
 use serde_json::{Value, json};
@@ -467,18 +468,14 @@ async fn stopping_all_agents_is_told_once() {
     );
 }
 
-/// Stops all agents in the moment in which the first of them has said its last word.
-struct StopsAtTheEnd {
-    inner: Arc<dyn View>,
-    handle: Arc<OnceLock<Handle>>,
-}
+/// Stops all agents in the moment in which the first of them has its last word on record.
+struct StopsAtTheEnd(Arc<OnceLock<Handle>>);
 
-impl View for StopsAtTheEnd {
-    fn show(&self, event: &Event) {
-        self.inner.show(event);
-        let text = serde_json::to_string(event).unwrap();
+impl Mirror for StopsAtTheEnd {
+    fn mirror(&self, _: &Path, lines: &[u8]) {
+        let text = String::from_utf8_lossy(lines);
         if text.contains("the last word") && text.contains("\"assistant\"") {
-            self.handle.get().unwrap().stop_agents();
+            self.0.get().unwrap().stop_agents();
         }
     }
 }
@@ -496,8 +493,7 @@ async fn an_agent_that_completes_while_all_are_stopped_keeps_its_success() {
     let owner = Arc::clone(&handle);
     bench.adjust = Box::new(move |options| {
         before(options);
-        let inner = Arc::clone(&options.view);
-        options.view = Arc::new(StopsAtTheEnd { inner, handle: Arc::clone(&owner) });
+        options.storage.mirror = Some(Arc::new(StopsAtTheEnd(Arc::clone(&owner))));
     });
     let told = bench
         .live("@@lead", |own, watcher| async move {
@@ -545,7 +541,7 @@ async fn markup_and_keys_in_what_an_agent_says_do_no_harm() {
     }
 }
 
-fn files(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+fn files(directory: &Path) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use centurion_engine::{AgentOptions, Reply, SessionMode};
+use centurion_engine::{AgentOptions, ModelRefusal, Reply, SessionMode};
 use centurion_hooks::{Event, HookSet};
 use centurion_permissions::{Rule, RuleOrigin};
 use serde_json::{Value, json};
@@ -343,8 +343,11 @@ async fn a_launch_is_checked_in_order_and_each_failure_says_what_it_is() {
         bench.agent("faulty", &front, "x");
         bench.knows_agents(|agents| {
             agents.rules.limits.depth = 1;
-            agents.refuse_model = Arc::new(|model| {
-                model.contains("banned").then(|| "it is not on the list".to_owned())
+            agents.check_model = Arc::new(|model| {
+                if model.contains("banned") {
+                    return Err(ModelRefusal::new("it is not on the list"));
+                }
+                Ok(())
             });
         });
         let told = bench.run("@@lead").await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::settings::Level;
-use centurion_engine::{Change, Rules, ServerPatience};
+use centurion_engine::{Change, ModelRefusal, Rules, ServerPatience};
 use centurion_hooks::{Event, Frontmatter, HookOrigin, HookSet, HookSource};
 use centurion_permissions::{Mode, Rule, RuleOrigin};
 use centurion_protocol::{Block, Outcome, SeededWorld, World};
@@ -335,8 +335,11 @@ async fn a_hook_that_a_model_carries_out_uses_no_model_that_may_not_be_used() {
         let before = std::mem::replace(&mut bench.adjust, Box::new(|_| {}));
         bench.adjust = Box::new(move |options| {
             before(options);
-            options.agents.refuse_model = Arc::new(|name| {
-                name.contains("opus").then(|| "availableModels has it not".to_owned())
+            options.agents.check_model = Arc::new(|name| {
+                if name.contains("opus") {
+                    return Err(ModelRefusal::new("availableModels has it not"));
+                }
+                Ok(())
             });
         });
         let told = bench.run("go").await;

@@ -111,7 +111,8 @@ async fn a_schedule_comes_between_turns_again_and_again() {
         said[0].contains("is due. You set it up earlier") && said[0].ends_with("@@tick"),
         "{said:?}"
     );
-    assert_eq!(told.result()["origin"]["kind"], "schedule");
+    let origin = json!({"kind": "task-notification", "subkind": "scheduled-trigger"});
+    assert_eq!(told.result()["origin"], origin, "as hosts know it");
 }
 
 #[tokio::test(start_paused = true)]

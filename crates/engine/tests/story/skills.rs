@@ -1,7 +1,7 @@
 //! Skills: invoked by people and by models, with what they free, what they run and who carries them out.
 
 use centurion_config::settings::SkillSettings;
-use centurion_engine::AgentOptions;
+use centurion_engine::{AgentOptions, ModelRefusal};
 use centurion_hooks::Event;
 use centurion_permissions::Mode;
 use centurion_protocol::{Block, Effort, Outcome, SeededWorld, World};
@@ -608,8 +608,11 @@ async fn a_person_changes_the_model_for_what_follows_also_while_a_skill_asks_for
     let scripts = json!({"lead": ["one"], "then": ["two"], "think": ["three"], "end": ["four"]});
     let mut bench = Bench::cast(&scripts);
     bench.knows_agents(|agents: &mut AgentOptions| {
-        agents.refuse_model = std::sync::Arc::new(|name: &str| {
-            name.contains("fable").then(|| format!("{name} is not available here"))
+        agents.check_model = std::sync::Arc::new(|name: &str| {
+            if name.contains("fable") {
+                return Err(ModelRefusal::new(format!("{name} is not available here")));
+            }
+            Ok(())
         });
     });
     skill(&bench, "think", "model: claude-haiku-5-5\n", "@@think");
