@@ -61,7 +61,7 @@ impl Answerers {
         loop {
             let attached = changes.borrow_and_update().attached.clone();
             open.retain(|question| attached.iter().any(|it| it.number == question.number));
-            // Those from `next` on have not been asked.
+            // The answerers from `next` on have not been asked.
             for Attached { number, answerer } in attached {
                 if number >= next {
                     open.push(OpenQuestion { number, answering: put(answerer) });

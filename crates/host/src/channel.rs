@@ -1,4 +1,4 @@
-//! What we ask of a host, over its control channel: each request ends with the host's response, or is withdrawn.
+//! Our requests to a host, over its control channel: each ends with the host's response, or is withdrawn.
 //!
 //! With `--permission-prompt-tool stdio` the host is who answers questions: each is a `can_use_tool`
 //! request that ends with the host's response, or is withdrawn when its call ends first.
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use self::late::{Subject, Withdrawn};
 use self::state::State;
-use crate::{OutputQueue, Requests};
+use crate::{OutputQueue, Requests, without_nulls};
 pub use permission::reply;
 
 /// The way to a host and back: its output, and our requests that wait for its responses.
@@ -82,7 +82,7 @@ impl HostChannel {
     }
 }
 
-/// Why a host has not done what it was asked for.
+/// The reason why a host has not done what it was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoResponse {
     #[error("the host went away and cannot be asked")]
@@ -134,7 +134,7 @@ impl Answerer for HostChannel {
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
         Box::pin(async move {
             let _required = self.require_action();
-            let request = json!({
+            let request = without_nulls(json!({
                 "subtype": "can_use_tool",
                 "tool_name": ask.tool,
                 "display_name": ask.tool,
@@ -148,7 +148,7 @@ impl Answerer for HostChannel {
                 "permission_suggestions": ask.suggestions,
                 "agent_id": ask.agent.as_ref().map(|agent| &agent.id),
                 "agent": ask.agent,
-            });
+            }));
             self.ask_host(request).await.map(|answer| reply(&answer)).map_err(Unanswered::from)
         })
     }
@@ -166,27 +166,31 @@ impl Answerer for HostChannel {
     }
 }
 
-/// What the model says that the call is for, if it does.
+/// The model's description of the call, if it gives one.
 fn description(input: &RawValue) -> Option<String> {
     let input: Value = serde_json::from_str(input.get()).ok()?;
     Some(input.get("description")?.as_str()?.to_owned())
 }
 
-/// What a host is asked in a server's name.
+/// The question to a host in a server's name.
 fn elicitation(question: &Elicitation) -> Value {
-    let (mode, url, id, schema) = match &question.kind {
-        ElicitationKind::Form { schema } => ("form", None, None, Some(schema)),
-        ElicitationKind::Url { url, id } => ("url", Some(url), Some(id), None),
-    };
-    json!({
+    let mut asked = json!({
         "subtype": "elicitation",
         "mcp_server_name": question.server,
         "message": question.message,
-        "mode": mode,
-        "url": url,
-        "elicitation_id": id,
-        "requested_schema": schema,
-    })
+    });
+    match &question.kind {
+        ElicitationKind::Form { schema } => {
+            asked["mode"] = "form".into();
+            asked["requested_schema"] = json!(schema);
+        }
+        ElicitationKind::Url { url, id } => {
+            asked["mode"] = "url".into();
+            asked["url"] = json!(url);
+            asked["elicitation_id"] = json!(id);
+        }
+    }
+    asked
 }
 
 /// Only a clear yes is one.
@@ -205,7 +209,7 @@ fn elicited(answer: &Value) -> ElicitationAnswer {
 struct OpenQuestion<'a> {
     channel: &'a HostChannel,
     id: &'a str,
-    /// What a permission question is about.
+    /// The subject of a permission question.
     subject: Option<Subject>,
     is_answered: bool,
 }

@@ -1,4 +1,4 @@
-//! What a host asks of us, over its control channel: every request gets exactly one answer.
+//! Requests of a host, over its control channel: every request gets exactly one answer.
 
 mod files;
 mod look;
@@ -30,22 +30,19 @@ use self::request::{DeskRequest, Request, SessionRequest};
 pub use self::settings::{DeskError, SettingsDesk, SettingsView};
 use crate::{HostChannel, ModelLimits};
 
-/// The ways of answering that there are.
-const OUTPUT_STYLES: [&str; 1] = ["default"];
-
 type Answer = Result<Value, Refusal>;
 
 /// Acts on what the host of one session asks for.
 pub struct Control {
     pub channel: Arc<HostChannel>,
     pub handle: Handle,
-    /// Which models the host may choose.
+    /// The models that the host may choose.
     pub limits: ModelLimits,
     /// The model that the session began with, by which names of models are understood.
     pub model: Model,
-    /// How the model thought when the session began.
+    /// The thinking of the model when the session began.
     pub thinking: Thinking,
-    /// Where servers are connected that the host adds while the session runs.
+    /// The pool of servers that the host adds while the session runs.
     pub pool: Arc<Pool>,
     /// Reads plugins again.
     pub plugins: Arc<dyn PluginSource>,
@@ -146,7 +143,7 @@ impl Control {
             }
             SessionRequest::ReloadPlugins(wishes) => self.reload_plugins(&wishes)?,
             SessionRequest::ReloadOutputStyles => {
-                json!({"available_output_styles": OUTPUT_STYLES})
+                json!({"available_output_styles": handle.output_styles()})
             }
             SessionRequest::ListModels => json!({"models": look::models(self)}),
             SessionRequest::GetBinaryVersion => json!({"version": env!("CARGO_PKG_VERSION")}),
@@ -228,13 +225,14 @@ impl Control {
         let mut answer = json!({
             "commands": look::commands(handle),
             "agents": look::agents(handle),
-            "output_style": OUTPUT_STYLES[0],
-            "available_output_styles": OUTPUT_STYLES,
+            "output_style": handle.output_style(),
+            "available_output_styles": handle.output_styles(),
             "models": look::models(self),
             "account": look::account(&self.model),
             "claude_code_version": centurion_engine::PROTOCOL_VERSION,
             "current_permission_mode": handle.mode().name(),
             "agent_progress_summaries": handle.summarises_agents(),
+            "capabilities": centurion_engine::CAPABILITIES,
             "hook_on_failure_supported": false,
             "pid": std::process::id(),
         });
@@ -244,7 +242,7 @@ impl Control {
         answer
     }
 
-    /// How the model is to think with so many tokens: null for as it did when the session began.
+    /// The thinking with so many tokens; null asks for that of the session's beginning.
     fn thinking(&self, tokens: &Value) -> Result<Thinking, Refusal> {
         match tokens.as_u64().map(u32::try_from) {
             _ if tokens.is_null() => Ok(self.thinking),
@@ -314,7 +312,7 @@ fn read_skills(said: &Value) -> Result<Option<BTreeSet<String>>, SkillsProblem> 
     names.iter().map(name).collect::<Result<_, _>>().map(Some)
 }
 
-/// What a host says of skills is neither names nor all of them.
+/// A value for skills that is neither names nor all of them.
 #[derive(Debug, Error)]
 #[error("`skills` is neither a list of names nor `all`, and is not heard")]
 struct SkillsProblem;
@@ -350,6 +348,9 @@ impl Control {
             Some(Ok(chosen)) => handle.choose_skills(chosen),
             None => {}
             Some(Err(problem)) => (self.warn)(&format!("warning: initialize: {problem}")),
+        }
+        if let Some(is_wanted) = request.get("forwardSubagentText").and_then(Value::as_bool) {
+            handle.forward_text(is_wanted);
         }
         if let Some(is_wanted) = request.get("agentProgressSummaries").and_then(Value::as_bool) {
             handle.summarise_agents(is_wanted);

@@ -5,7 +5,7 @@
 
 use centurion_protocol::sdk::RunResult;
 
-/// What there is to say so far.
+/// The answer and the failure so far.
 #[derive(Default)]
 pub struct LastAnswer {
     answer: Option<String>,

@@ -1,4 +1,4 @@
-//! What all fronts of the program share: the event stream of a session, its views, its answerers and its end.
+//! The common part of all fronts of the program: the event stream of a session, its views, its answerers and its end.
 //!
 //! A front (the headless printers and the SDK channel now) shows the events of a session to one reader.
 //! It is a [`Front`]: a view that is told when the session is over, and says whether its reader got everything.
@@ -11,9 +11,9 @@
 //!
 //! # A reader that is slow
 //!
-//! What a front writes goes through an [`OutputQueue`]: bytes in the order in which they came, written at
-//! once while the reader has room, and else by a thread of their own. A front that is made of more than bytes can
-//! have its own queue, under the same policy:
+//! The output of a front goes through an [`OutputQueue`]: bytes in the order in which they came, written at once
+//! while the reader has room, and else by a thread of their own. A front that is made of more than bytes can have its
+//! own queue, under the same policy:
 //!
 //! 1. **Nothing that was promised is lost.** Events and control messages reach the reader whole and in order,
 //!    partial messages included: a reader gets those only if it asked for them.
@@ -45,6 +45,8 @@ mod spill;
 mod stream_view;
 mod transcript_mirror;
 
+use serde_json::Value;
+
 pub use answerers::{Answerers, Attachment};
 pub use channel::{HostChannel, NoResponse, reply};
 pub use control::{
@@ -60,3 +62,11 @@ pub use requests::Requests;
 pub use spill::OpenSpill;
 pub use stream_view::StreamView;
 pub use transcript_mirror::TranscriptMirror;
+
+/// An object without the fields that say nothing: hosts take a field that is there for a value.
+fn without_nulls(mut object: Value) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    object
+}

@@ -1,4 +1,4 @@
-//! Which models a run may use, where the settings limit them.
+//! Models that a run may use, if the settings limit them.
 
 use centurion_config::settings::Settings;
 use centurion_model::Model;

@@ -16,20 +16,20 @@ use tokio::sync::watch;
 
 use crate::spill::{LARGEST_READ, OpenSpill, Spill};
 
-/// How much waits in memory, beside what the writer has in its hands: no more than that is taken from there or
-/// from the disk at once.
+/// The most bytes that wait in memory, beside those that the writer has in its hands: no more than that is taken from
+/// there or from the disk at once.
 const MOST_IN_MEMORY: usize = LARGEST_READ;
 
-/// How much waits on disk before agents wait, too.
+/// The number of bytes on disk above which agents wait, too.
 const MOST_ON_DISK: u64 = 128 * 1024 * 1024;
 
-/// How long a reader may take nothing when the program is to end.
+/// The longest time for which a reader may take nothing when the program is to end.
 const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The space for a line that is kept for the next.
 const LARGEST_KEPT: usize = 64 * 1024;
 
-/// Where bytes go.
+/// The destination of bytes.
 pub trait Sink: Write + Send {
     /// Whether the next write does not have to wait for the reader.
     fn is_ready(&mut self) -> bool {
@@ -39,7 +39,7 @@ pub trait Sink: Write + Send {
 
 pub struct OutputQueue {
     inner: Arc<Inner>,
-    /// Where a line is made before it is added: events are many, and nearly all of one size.
+    /// The buffer in which a line is made before it is added: events are many, and nearly all of one size.
     line: Mutex<Vec<u8>>,
 }
 
@@ -74,7 +74,7 @@ enum Writer {
     Busy,
 }
 
-/// How a queue ended.
+/// The end of a queue.
 #[derive(Clone)]
 enum End {
     AllWritten,

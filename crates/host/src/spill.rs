@@ -35,7 +35,7 @@ impl Spill {
         Self { open, files: VecDeque::new(), unread: 0 }
     }
 
-    /// How many bytes wait.
+    /// The number of bytes that wait.
     pub(crate) fn unread(&self) -> u64 {
         self.unread
     }

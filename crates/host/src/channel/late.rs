@@ -7,14 +7,14 @@ use centurion_protocol::ToolUseId;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-/// How many withdrawn questions are remembered.
+/// The most withdrawn questions that are remembered.
 const MOST: usize = 256;
 
 /// Permission questions that were withdrawn before they were answered, oldest first.
 #[derive(Default)]
 pub(super) struct Withdrawn(Mutex<VecDeque<(String, Subject)>>);
 
-/// What a permission question is about.
+/// The subject of a permission question.
 pub(super) struct Subject {
     /// In words.
     text: String,
@@ -35,7 +35,7 @@ impl Withdrawn {
         self.0.lock().retain(|(_, subject)| subject.call != call.as_str());
     }
 
-    /// What to say about an answer, if it is one to a question that was withdrawn.
+    /// The warning about an answer, if it is one to a question that was withdrawn.
     pub(super) fn telling(&self, id: &str, response: &Value) -> Option<String> {
         let subject = {
             let mut questions = self.0.lock();
@@ -53,7 +53,7 @@ impl Withdrawn {
     }
 }
 
-/// What a permission question is about; `None` for other requests.
+/// The subject of a permission question; `None` for other requests.
 pub(super) fn subject(request: &Value) -> Option<Subject> {
     if request.get("subtype").and_then(Value::as_str) != Some("can_use_tool") {
         return None;

@@ -36,7 +36,7 @@ pub fn reply(body: &Value) -> Reply {
         }
         Some(PermissionResponse { message, interrupt, .. }) => {
             let reason = message.unwrap_or_else(|| "the user said no".to_owned());
-            Reply::Denied { reason, interrupt }
+            Reply::HostDenied { reason, interrupt }
         }
         None => denied("the host's answer was not understood"),
     }
@@ -62,7 +62,8 @@ mod tests {
             json!({}),
             json!(null),
         ] {
-            assert!(matches!(reply(&no), Reply::Denied { .. }), "{no}");
+            let reply = reply(&no);
+            assert!(matches!(reply, Reply::Denied { .. } | Reply::HostDenied { .. }), "{no}");
         }
     }
 }

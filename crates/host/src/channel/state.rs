@@ -11,7 +11,7 @@ use super::HostChannel;
 pub(super) struct State {
     /// `None` where the host does not want to know.
     session: Option<SessionId>,
-    /// How many questions wait.
+    /// The number of questions that wait.
     questions: AtomicUsize,
 }
 

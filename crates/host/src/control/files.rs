@@ -1,4 +1,4 @@
-//! What a host asks about files and outputs: as much as the Read tool would give without a question.
+//! Requests of a host about files and outputs: as much as the Read tool would give without a question.
 
 use centurion_engine::Handle;
 use centurion_tools::{FileView, OutputTail};
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use super::Answer;
 use super::refusal::Refusal;
 
-/// How many bytes of a file are given where the host does not say.
+/// The number of bytes of a file that are given if the host does not say.
 const USUAL: u64 = 1024 * 1024;
 
 /// The most bytes of a file that are given.
 const MOST: u64 = 16 * 1024 * 1024;
 
-/// How the bytes of a file are written.
+/// The encoding of a file's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum Encoding {
     #[default]

@@ -1,4 +1,6 @@
-//! What a host is told about the session: models, the account, commands, agents, the window, costs.
+//! Facts about the session for a host: models, the account, commands, agents, the window, costs.
+
+use std::time::Duration;
 
 use centurion_config::agents::ActiveAgent;
 use centurion_engine::{ContextPart, Handle, TypedCommand};
@@ -39,7 +41,7 @@ pub(super) fn models(control: &Control) -> Vec<Value> {
     described.collect()
 }
 
-/// How models are reached, without the key.
+/// The access to models, without the key.
 pub(super) fn account(model: &Model) -> Value {
     let source = model.key_source();
     match model.provider_kind() {
@@ -53,11 +55,10 @@ pub(super) fn account(model: &Model) -> Value {
 }
 
 pub(super) fn commands(handle: &Handle) -> Vec<Value> {
-    let command = |it: TypedCommand| json!({"name": it.name, "description": it.description, "argumentHint": it.argument_hint});
-    handle.commands().into_iter().map(command).collect()
+    handle.commands().into_iter().map(TypedCommand::for_hosts).collect()
 }
 
-/// The skills that a model may invoke, as hosts list them.
+/// The skills, as hosts list them.
 pub(super) fn skills(handle: &Handle) -> Vec<Value> {
     let names = handle.skill_names();
     let is_skill = |command: &Value| names.iter().any(|name| command["name"] == **name);
@@ -77,7 +78,7 @@ pub(super) fn agents(handle: &Handle) -> Vec<Value> {
     handle.agents().into_iter().map(agent).collect()
 }
 
-/// What fills the window, by category.
+/// The contents of the window, by category.
 pub(super) fn context_usage(handle: &Handle) -> Value {
     let usage = handle.context_usage();
     let used: u64 = usage.parts.iter().map(|part| part.tokens).sum();
@@ -118,14 +119,25 @@ pub(super) fn context_usage(handle: &Handle) -> Value {
     })
 }
 
-/// What the session has consumed. Providers by key have no plan whose limits could be told.
+/// The usage of the session. Providers by key have no plan whose limits could be told.
 pub(super) fn usage(handle: &Handle) -> Value {
-    let (cost, by_model) = handle.usage();
+    let used = handle.usage();
     json!({
-        "session": {"total_cost_usd": cost, "model_usage": by_model},
+        "session": {
+            "total_cost_usd": used.total_cost(),
+            "total_api_duration_ms": millis(used.api_time),
+            "total_duration_ms": millis(used.began.elapsed()),
+            "total_lines_added": used.lines_added,
+            "total_lines_removed": used.lines_removed,
+            "model_usage": used.by_model(),
+        },
         "subscription_type": null,
         "rate_limits_available": false,
         "rate_limits": null,
         "behaviors": null,
     })
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

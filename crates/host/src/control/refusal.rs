@@ -1,10 +1,10 @@
-//! Why a request of a host is not carried out.
+//! Reasons why a request of a host is not carried out.
 
 use std::error::Error;
 
 use crate::ModelRefused;
 
-/// What a host reads in the place of an answer: a reason, and a code that programs can tell apart.
+/// The answer to a host that is refused: a reason, and a code that programs can tell apart.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
     /// The request is known, and what it asks for cannot be.

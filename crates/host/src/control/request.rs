@@ -1,4 +1,4 @@
-//! What a host can ask for, as it stands on the wire: read once, into types.
+//! Requests of a host, as they stand on the wire: read once, into types.
 
 use centurion_protocol::{RecordId, ToolUseId};
 use serde::Deserialize;
@@ -78,7 +78,7 @@ pub(super) enum SessionRequest {
     },
 }
 
-/// What a host wants of plugins that are read again.
+/// A host's wishes for plugins that are read again.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ReloadPlugins {

@@ -1,4 +1,4 @@
-//! What a host asks about permissions: the rules that are in force, the hooks, the modes of single servers.
+//! Requests of a host about permissions: the rules that are in force, the hooks, the modes of single servers.
 
 use centurion_config::settings::Level;
 use centurion_engine::Handle;

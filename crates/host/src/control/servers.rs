@@ -1,4 +1,4 @@
-//! What a host asks about MCP servers while the session runs.
+//! Requests of a host about MCP servers while the session runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::refusal::Refusal;
 use super::request::ServerRequest;
 use super::{Answer, Control, rules};
+use crate::without_nulls;
 
 /// Answers a request about servers.
 pub(super) async fn answer(control: &Control, request: ServerRequest) -> Answer {
@@ -61,7 +62,7 @@ pub(super) fn status(handle: &Handle) -> Vec<Value> {
         let tools: Vec<Value> =
             connection.tool_infos().into_iter().map(|tool| tool_status(&tool)).collect();
         let info = connection.server_info();
-        json!({
+        without_nulls(json!({
             "name": connection.name(),
             "status": if is_on { state.to_string() } else { "disabled".to_owned() },
             "error": state.reason(),
@@ -71,16 +72,16 @@ pub(super) fn status(handle: &Handle) -> Vec<Value> {
             "scope": connection.server().origin.scope.to_string(),
             "source": public_source(connection.server()),
             "tools": tools,
-        })
+        }))
     };
     let withheld = |server: WithheldServer| {
-        json!({
+        without_nulls(json!({
             "name": server.name,
             "status": server.status,
             "error": server.reason,
             "scope": server.scope.to_string(),
             "tools": [],
-        })
+        }))
     };
     let running = handle.servers().into_iter().map(status);
     running.chain(handle.withheld_servers().into_iter().map(withheld)).collect()
@@ -111,7 +112,7 @@ fn transport(transport: &McpTransport) -> &'static str {
     }
 }
 
-/// How a server is reached. What may hold a credential (variables, headers) is left out.
+/// The way to a server, without parts that may hold a credential (variables, headers).
 fn config(transport: &McpTransport) -> Value {
     match transport {
         McpTransport::Stdio { command, args, .. } => {
@@ -165,10 +166,11 @@ fn unknown(name: &str) -> Refusal {
     Refusal::invalid(format!("there is no server `{name}`"))
 }
 
-/// How many servers a host may have.
+/// The most servers that a host may have.
 const MOST_SERVERS: usize = 256;
 
-/// How long an answer waits for servers that a host adds, to tell which of them failed at once. The next run waits longer.
+/// The longest time that an answer waits for servers that a host adds, to tell which of them failed at once. The next
+/// run waits longer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Makes the host's servers be exactly these, and waits for the new ones. Others stay as they are.

@@ -1,4 +1,4 @@
-//! What a host asks about settings, and the changes that it makes to them.
+//! Requests of a host about settings, and the changes that it makes to them.
 
 use std::error::Error;
 
@@ -21,7 +21,7 @@ pub trait SettingsDesk: Send + Sync {
     fn write(&self, level: Level, key: &str, text: &str) -> Result<(), DeskError>;
 }
 
-/// Why settings were not changed.
+/// The reason why settings were not changed.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct DeskError(Box<dyn Error + Send + Sync>);
@@ -37,9 +37,9 @@ impl DeskError {
 pub struct SettingsView {
     /// The values that count.
     pub effective: Map<String, Value>,
-    /// What each file says, the weakest first.
+    /// The contents of each file, the weakest first.
     pub documents: Vec<SettingsDocument>,
-    /// What is wrong with the files, each with its place.
+    /// The problems of the files, each with its place.
     pub problems: Vec<(String, String)>,
 }
 
@@ -82,7 +82,7 @@ fn hide_variables(settings: &mut Map<String, Value>) {
     }
 }
 
-/// What is wrong with settings files, as hosts read it.
+/// The problems of settings files, as hosts read them.
 pub(super) fn problems(problems: &[(String, String)]) -> Vec<Value> {
     let problem =
         |(file, message): &(String, String)| json!({"file": file, "path": "", "message": message});

@@ -10,7 +10,7 @@ struct Reader(Arc<(Mutex<Reading>, Condvar)>);
 
 #[derive(Default)]
 struct Reading {
-    /// How many more bytes it takes.
+    /// The number of bytes that it still takes.
     appetite: usize,
     has_gone: bool,
     read: Vec<u8>,
