@@ -1,0 +1,111 @@
+//! Keys: the defaults as the design lists them, chords, and files of people.
+
+use std::collections::HashSet;
+
+use super::action::ACTIONS;
+use super::defaults::DEFAULTS;
+use super::keystroke::chord;
+use super::*;
+use crate::draft::EditAction;
+
+fn press(bindings: &mut Bindings, context: Context, keys: &str) -> Meaning {
+    let mut meaning = Meaning::None;
+    for key in chord(keys).unwrap() {
+        meaning = bindings.meaning(context, key);
+    }
+    meaning
+}
+
+/// Failure 24: keys do not do what is written. Each default key does what the table of the design says.
+#[test]
+fn every_default_key_has_its_meaning() {
+    let mut bindings = Bindings::defaults();
+    for (context, keys, action) in DEFAULTS {
+        assert_eq!(press(&mut bindings, context, keys), Meaning::Action(action), "{keys}");
+    }
+    for (keys, action) in [
+        ("enter", Action::Submit),
+        ("ctrl+x enter", Action::SubmitLater),
+        ("ctrl+enter", Action::SubmitNow),
+        ("ctrl+x ctrl+s", Action::SubmitNow),
+        ("shift+enter", Action::NewLine),
+        ("alt+enter", Action::NewLine),
+        ("ctrl+j", Action::NewLine),
+        ("ctrl+g", Action::Editor),
+        ("ctrl+x ctrl+e", Action::Editor),
+        ("ctrl+s", Action::Stash),
+        ("ctrl+v", Action::PasteImage),
+        ("ctrl+r", Action::HistorySearch),
+        ("esc", Action::Interrupt),
+        ("ctrl+c", Action::Clear),
+        ("ctrl+d", Action::Exit),
+        ("ctrl+z", Action::Suspend),
+        ("ctrl+l", Action::Redraw),
+        ("ctrl+x down", Action::FocusTree),
+        ("alt+a", Action::OldestAsk),
+        ("ctrl+b", Action::Background),
+        ("ctrl+x ctrl+b", Action::Background),
+        ("ctrl+x ctrl+k", Action::StopAll),
+        ("ctrl+t", Action::Tasks),
+        ("ctrl+o", Action::Viewer),
+        ("shift+tab", Action::CycleMode),
+        ("alt+p", Action::PickModel),
+        ("alt+t", Action::ToggleThinking),
+        ("ctrl+w", Action::Edit(EditAction::DeleteWordBackward)),
+    ] {
+        assert_eq!(press(&mut bindings, Context::Chat, keys), Meaning::Action(action), "{keys}");
+    }
+}
+
+#[test]
+fn no_default_key_stands_twice_and_every_action_has_a_name() {
+    let mut seen = HashSet::new();
+    for (context, keys, action) in DEFAULTS {
+        assert!(seen.insert((context, chord(keys).unwrap())), "{keys} stands twice");
+        assert!(ACTIONS.iter().any(|(_, known)| *known == action), "{action:?} has no name");
+    }
+    let names: HashSet<&str> = ACTIONS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names.len(), ACTIONS.len());
+}
+
+#[test]
+fn letters_are_written_and_a_broken_chord_writes_nothing() {
+    let mut bindings = Bindings::defaults();
+    assert_eq!(press(&mut bindings, Context::Chat, "x"), Meaning::Insert('x'));
+    assert_eq!(press(&mut bindings, Context::Chat, "ctrl+x"), Meaning::ChordBegun);
+    assert_eq!(press(&mut bindings, Context::Chat, "q"), Meaning::None);
+    assert_eq!(press(&mut bindings, Context::Chat, "q"), Meaning::Insert('q'));
+}
+
+#[test]
+fn a_file_changes_keys_and_its_mistakes_show_their_lines() {
+    let text = r#"{ "bindings": [
+  { "context": "Chat", "bindings": {
+    "ctrl+e": "chat:externalEditor",
+    "ctrl+s": null,
+    "ctrl+x ctrl+e": null,
+    "cmd+k": "chat:submit",
+    "alt+m": "chat:dance",
+    "ctrl+c": "chat:submit"
+  } },
+  { "context": "Nowhere", "bindings": { "a": "chat:submit" } },
+  { "context": "Global", "bindings": { "K": "app:help" } }
+] }"#;
+    let (mut bindings, mistakes) = Bindings::read(text, Path::new("keybindings.json"));
+    let lines: Vec<usize> = mistakes.iter().map(|mistake| mistake.line).collect();
+    assert_eq!(lines, [6, 7, 8, 10], "{mistakes:#?}");
+    let chat = Context::Chat;
+    assert_eq!(press(&mut bindings, chat, "ctrl+e"), Meaning::Action(Action::Editor));
+    assert_eq!(press(&mut bindings, chat, "ctrl+s"), Meaning::None);
+    assert_eq!(press(&mut bindings, chat, "shift+k"), Meaning::Action(Action::Help));
+    assert_eq!(press(&mut bindings, chat, "ctrl+c"), Meaning::Action(Action::Clear));
+    assert_eq!(bindings.shown(chat, Action::Editor).as_deref(), Some("ctrl+e"));
+    assert_eq!(bindings.shown(chat, Action::Stash), None);
+}
+
+#[test]
+fn a_file_that_is_no_json_says_where() {
+    let (_, mistakes) = Bindings::read("{\n  oops", Path::new("k.json"));
+    assert_eq!(mistakes.len(), 1);
+    assert_eq!(mistakes[0].line, 2);
+}
