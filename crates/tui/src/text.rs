@@ -1,0 +1,15 @@
+//! Text as lines: foreign text made safe, Markdown block by block, code and diffs.
+
+mod diff;
+mod foreign;
+mod highlight;
+mod markdown;
+mod width;
+mod wrap;
+
+pub use diff::diff;
+pub use foreign::{foreign, foreign_text};
+pub use highlight::highlighted;
+pub use markdown::MarkdownStream;
+pub(crate) use width::{graphemes, text_width};
+pub use wrap::{PROSE_COLUMNS, wrapped};
