@@ -1,0 +1,169 @@
+//! Facts: what was asked for and has come, and states of the session that were looked at.
+
+use centurion_protocol::{AgentId, SessionId};
+
+use super::lines::{marked, said};
+use super::{answer, chat, panes};
+use crate::effect::Effect;
+use crate::frame::{Colour, Line, Style};
+use crate::model::prompts::{PromptNumber, Stage, When};
+use crate::model::screen::{Screen, SessionEntry, SessionList, TextScreen};
+use crate::model::{CommandHint, Model};
+use crate::text::foreign;
+
+#[derive(Debug)]
+pub enum Fact {
+    /// The session is open.
+    Opened {
+        session: SessionId,
+        model: String,
+        mode: String,
+        cwd: String,
+        window: u64,
+    },
+    Commands(Vec<CommandHint>),
+    /// The prompt that the program was started with.
+    Prompt(String),
+    /// The prompts that the session holds and no turn has read.
+    Held(Vec<PromptNumber>),
+    /// A prompt could not be delivered, and why.
+    Undelivered {
+        number: PromptNumber,
+        why: String,
+    },
+    /// The spending of the session, and of each agent with everything below it.
+    Spending {
+        dollars: f64,
+        agents: Vec<(AgentId, f64)>,
+    },
+    Mode(String),
+    /// A text that a command shows.
+    Shown {
+        title: String,
+        text: String,
+    },
+    Sessions(Vec<SessionEntry>),
+    /// The sessions in which words were said.
+    Found {
+        words: String,
+        sessions: Vec<SessionId>,
+    },
+    /// A page of a transcript: its lines, and the offset before which the next one ends.
+    Page {
+        agent: Option<AgentId>,
+        lines: Vec<Line>,
+        start: u64,
+    },
+    Files {
+        word: String,
+        files: Vec<String>,
+    },
+    /// A command of the person's own has ended.
+    ShellEnded {
+        command: String,
+        output: String,
+        is_success: bool,
+    },
+    /// The text that comes back from an editor.
+    Edited(String),
+    /// Something that a person is told in one line.
+    Notice(String),
+    /// Something that is printed.
+    Said(String),
+    /// The end of what was said before this process.
+    Earlier(Vec<Line>),
+}
+
+pub(super) fn fact(model: &mut Model, fact: Fact, effects: &mut Vec<Effect>) {
+    match fact {
+        Fact::Opened { session, model: name, mode, cwd, window } => {
+            let facts = &mut model.facts;
+            (facts.session, facts.model, facts.mode, facts.cwd) = (Some(session), name, mode, cwd);
+            (facts.window, facts.is_open) = (window, true);
+        }
+        Fact::Commands(commands) => model.commands = commands,
+        Fact::Prompt(text) => {
+            let number = model.prompts.add(None, text.clone(), When::Next, Stage::Sent);
+            effects.push(Effect::Submit { number, text, when: When::Next });
+        }
+        Fact::Held(held) => delivered(model, &held),
+        Fact::Undelivered { number, why } => {
+            if let Some(waiting) = model.prompts.take(number) {
+                model.talk.print_apart([marked(
+                    "✗",
+                    Colour::Red,
+                    &format!("not delivered: {why}"),
+                )]);
+                give_back(model, &waiting.text);
+            }
+        }
+        Fact::Spending { dollars, agents } => {
+            model.facts.dollars = dollars;
+            for (id, dollars) in agents {
+                if let Some(row) = model.agents.get_mut(&id) {
+                    row.dollars = dollars;
+                }
+            }
+        }
+        Fact::Mode(mode) => model.facts.mode = mode,
+        Fact::Shown { title, text } => {
+            let lines = text.lines().map(|line| Line::from(foreign(line, Style::PLAIN))).collect();
+            model.screen = Some(Screen::Text(TextScreen { title, lines, scroll: 0 }));
+        }
+        Fact::Sessions(sessions) => {
+            model.screen =
+                Some(Screen::Sessions(SessionList { sessions, ..SessionList::default() }));
+        }
+        Fact::Found { words, sessions } => {
+            if let Some(Screen::Sessions(list)) = &mut model.screen {
+                list.found = Some((words, sessions));
+            }
+        }
+        Fact::Page { agent, lines, start } => panes::page_came(model, agent.as_ref(), lines, start),
+        Fact::Files { word, files } => model.add_files(&word, files),
+        Fact::ShellEnded { command, output, is_success } => {
+            let colour = if is_success { Colour::Green } else { Colour::Red };
+            let shown = |line: &str| {
+                let mut shown = Line::flush().with("  ", Style::PLAIN);
+                shown.spans.extend(foreign(line, Style::PLAIN));
+                shown
+            };
+            let head = marked("!", colour, &command);
+            model.talk.print_apart(std::iter::once(head).chain(output.lines().map(shown)));
+        }
+        Fact::Edited(text) => {
+            model.set_draft(text.trim_end_matches('\n'));
+            chat::draft_changed(model, effects);
+        }
+        Fact::Notice(text) => model.notice = Some(text),
+        Fact::Said(text) => answer::say(model, &text),
+        Fact::Earlier(lines) => model.talk.print_apart(lines),
+    }
+}
+
+/// Prints what the session has read.
+fn delivered(model: &mut Model, held: &[PromptNumber]) {
+    for waiting in model.prompts.delivered(held) {
+        let Some(agent) = &waiting.to else {
+            if !model.talk.has_answered {
+                model.prompts.unanswered = Some(waiting.text.clone());
+            }
+            model.talk.print_apart(said(&waiting.text));
+            continue;
+        };
+        let name = model.agents.path(agent).join(" ▸ ");
+        if let Some(row) = model.agents.get_mut(agent) {
+            for line in said(&waiting.text) {
+                row.note(line);
+            }
+        }
+        model.talk.print_apart([marked("›", Colour::Cyan, &format!("{name}: {}", waiting.text))]);
+    }
+}
+
+/// Puts words that were not read back into the draft, before what is there.
+pub(super) fn give_back(model: &mut Model, text: &str) {
+    let draft = model.draft().map(crate::draft::Draft::text).unwrap_or_default();
+    let joined = if draft.is_empty() { text.to_owned() } else { format!("{text}\n{draft}") };
+    model.set_draft(&joined);
+}

@@ -1,0 +1,90 @@
+//! Lines that are printed when something is finished: calls, agents, what a person said.
+
+use centurion_protocol::ToolResult;
+
+use crate::frame::{Colour, Line, Style};
+use crate::model::Moment;
+use crate::model::agents::{AgentRow, AgentState};
+use crate::model::call::{Call, text_of};
+use crate::text::{diff, foreign};
+use crate::view::words::{amount, clock, money};
+
+/// The most lines of a result that are shown with its call.
+const RESULT_LINES: usize = 4;
+/// The most lines of a change that are shown with its call.
+const DIFF_LINES: usize = 40;
+
+/// A line that begins with a mark.
+pub(super) fn marked(mark: &'static str, colour: Colour, text: &str) -> Line {
+    let mut line = Line { hang: 2, ..Line::default() }.with(format!("{mark} "), Style::of(colour));
+    line.spans.extend(foreign(text.lines().next().unwrap_or_default(), Style::PLAIN));
+    line
+}
+
+/// The words of a person.
+pub(super) fn said(text: &str) -> Vec<Line> {
+    let line = |(at, line): (usize, &str)| {
+        let mark = if at == 0 { "› " } else { "  " };
+        let mut shown = Line { hang: 2, ..Line::default() }.with(mark, Style::of(Colour::Cyan));
+        shown.spans.extend(foreign(line, Style::BOLD));
+        shown
+    };
+    text.trim_end().lines().enumerate().map(line).collect()
+}
+
+/// A call that has ended.
+pub(super) fn call_lines(call: &Call, result: &ToolResult, now: Moment) -> Vec<Line> {
+    let (mark, colour) =
+        if result.is_error { ("✗ ", Colour::Red) } else { ("● ", Colour::Green) };
+    let mut head = Line::flush().with(mark, Style::of(colour));
+    head.spans.extend(foreign(&call.tool, Style::BOLD));
+    head.push(" ", Style::PLAIN);
+    head.spans.extend(foreign(&call.subject, Style::PLAIN));
+    let took = now.saturating_sub(call.began);
+    if took.as_secs() >= 2 {
+        head.push(format!(" · {}", clock(took)), Style::DIM);
+    }
+    let mut lines = vec![head];
+    let (old, new) = (call.input["old_string"].as_str(), call.input["new_string"].as_str());
+    match old.zip(new).filter(|_| !result.is_error) {
+        Some((old, new)) => lines.extend(diff(old, new).into_iter().take(DIFF_LINES)),
+        None => lines.extend(excerpt(&text_of(result), result.is_error)),
+    }
+    lines
+}
+
+fn excerpt(text: &str, is_error: bool) -> Vec<Line> {
+    let all: Vec<&str> = text.trim_end().lines().collect();
+    let style = if is_error { Style::of(Colour::Red) } else { Style::DIM };
+    let mut lines: Vec<Line> = Vec::new();
+    for (at, line) in all.iter().take(RESULT_LINES).enumerate() {
+        let mut shown = Line::flush().with(if at == 0 { "  └ " } else { "    " }, Style::DIM);
+        shown.spans.extend(foreign(line, style));
+        lines.push(shown);
+    }
+    if all.len() > RESULT_LINES {
+        let more = all.len() - RESULT_LINES;
+        lines.push(Line::flush().with(format!("    … {more} more lines · ctrl+o"), Style::DIM));
+    }
+    lines
+}
+
+/// An agent that has ended.
+pub(super) fn end_lines(row: &AgentRow, path: &str, summary: &str, state: AgentState) -> Vec<Line> {
+    let colour = if state == AgentState::Done { Colour::Green } else { Colour::Red };
+    let mut head =
+        Line { hang: 2, ..Line::default() }.with(format!("{} ", state.mark()), Style::of(colour));
+    head.spans.extend(foreign(path, Style::BOLD));
+    head.push("  ", Style::PLAIN);
+    head.spans.extend(foreign(&row.task, Style::PLAIN));
+    let mut used =
+        format!(" · {} calls · {} · {}", row.calls, amount(row.tokens), clock(row.worked));
+    if row.dollars > 0.0 {
+        used.push_str(" · ");
+        used.push_str(&money(row.dollars));
+    }
+    head.push(used, Style::DIM);
+    let mut lines = vec![head];
+    lines.extend(excerpt(summary, state == AgentState::Failed));
+    lines
+}

@@ -1,0 +1,138 @@
+//! Sending what was typed: to whom, when, and what becomes of it if a turn is under way.
+
+use centurion_protocol::AgentId;
+
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::model::prompts::{Stage, When};
+
+/// Commands whose answer is a screen, and which ask nothing of the session.
+const SHOWN: [&str; 12] = [
+    "agents",
+    "config",
+    "context",
+    "cost",
+    "doctor",
+    "help",
+    "hooks",
+    "mcp",
+    "permissions",
+    "tasks",
+    "team",
+    "usage",
+];
+
+/// Sends the draft.
+pub(super) fn submit(model: &mut Model, when: When, effects: &mut Vec<Effect>) {
+    let to = model.addressee();
+    let text = model.draft_mut().take().text;
+    model.menu = None;
+    if text.trim().is_empty() {
+        return;
+    }
+    model.history.add(&text);
+    model.hands.unsaved = None;
+    effects.push(Effect::Remember(text.clone()));
+    effects.push(Effect::SaveDraft { agent: to.clone(), text: String::new() });
+    if let Some(agent) = to {
+        if text.trim() == "/stop" {
+            return effects.push(Effect::StopTask(agent));
+        }
+        return tell(model, agent, text, when, effects);
+    }
+    if let Some(command) = text.trim_start().strip_prefix('!') {
+        return effects.push(Effect::Shell(command.trim().to_owned()));
+    }
+    if let Some(command) = text.trim().strip_prefix('/')
+        && own_command(model, command, effects)
+    {
+        return;
+    }
+    if let Some((agent, words)) = addressed(model, &text) {
+        return tell(model, agent, words, when, effects);
+    }
+    if is_unknown_command(model, &text) {
+        // Nothing is sent by a slip: the words are back, and Enter sends them.
+        let word = text.split_whitespace().next().unwrap_or_default();
+        model.notice = Some(format!("there is no command {word} · enter again sends it as text"));
+        model.set_draft(&format!(" {text}"));
+        return;
+    }
+    let stage = if when == When::Later && model.is_busy() { Stage::Held } else { Stage::Sent };
+    let number = model.prompts.add(None, text.clone(), when, stage);
+    if stage == Stage::Sent {
+        effects.push(Effect::Submit { number, text, when });
+    }
+}
+
+fn is_unknown_command(model: &Model, text: &str) -> bool {
+    let Some(rest) = text.strip_prefix('/') else { return false };
+    let word = rest.split_whitespace().next().unwrap_or_default();
+    let is_name = word.starts_with(char::is_alphanumeric)
+        && word.chars().all(|it| it.is_alphanumeric() || "-_:.".contains(it));
+    is_name
+        && !model.commands.is_empty()
+        && !model.commands.iter().any(|command| command.name == word)
+}
+
+/// The newest agent of a name.
+fn named(model: &Model, name: &str) -> Option<AgentId> {
+    let agents = model.agents.iter().filter(|(_, row)| row.name == name && !row.is_shell);
+    agents.last().map(|(id, _)| id.clone())
+}
+
+/// The agent that a text begins with, and the words for it.
+fn addressed(model: &Model, text: &str) -> Option<(AgentId, String)> {
+    let (name, words) = text.trim_start().strip_prefix('@')?.split_once(char::is_whitespace)?;
+    let words = words.trim();
+    (!words.is_empty()).then_some(())?;
+    Some((named(model, name)?, words.to_owned()))
+}
+
+fn tell(model: &mut Model, agent: AgentId, text: String, when: When, effects: &mut Vec<Effect>) {
+    let number = model.prompts.add(Some(agent.clone()), text.clone(), when, Stage::Sent);
+    effects.push(Effect::Tell { agent, number, text, when });
+}
+
+/// Carries out a command that is the terminal's own; whether it is one.
+fn own_command(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) -> bool {
+    let (name, arguments) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+    match (name, arguments.trim()) {
+        ("exit" | "quit", _) => effects.push(Effect::Exit),
+        ("resume", "") => effects.push(Effect::ListSessions),
+        ("stop", "") => effects.push(Effect::StopAll),
+        ("stop", agent) => match named(model, agent) {
+            Some(id) => effects.push(Effect::StopTask(id)),
+            None => model.notice = Some(format!("there is no agent {agent}")),
+        },
+        (name, "") if SHOWN.contains(&name) => {
+            effects.push(Effect::Show { command: name.to_owned() });
+        }
+        ("permissions" | "agents", _) => effects.push(Effect::Show { command: typed.to_owned() }),
+        _ => return false,
+    }
+    true
+}
+
+/// Sends what was held until the turn was over.
+pub(super) fn release(model: &mut Model, effects: &mut Vec<Effect>) {
+    for waiting in model.prompts.waiting.iter_mut().filter(|it| it.stage == Stage::Held) {
+        waiting.stage = Stage::Sent;
+        let (number, text) = (waiting.number, waiting.text.clone());
+        effects.push(Effect::Submit { number, text, when: When::Next });
+    }
+}
+
+/// Takes the last prompt back that is not read; whether there was one.
+pub(super) fn take_back(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
+    let to = model.addressee();
+    let Some(number) = model.prompts.last_for(&to).map(|waiting| waiting.number) else {
+        return false;
+    };
+    let Some(waiting) = model.prompts.take(number) else { return false };
+    if waiting.stage == Stage::Sent {
+        effects.push(Effect::Withdraw(number));
+    }
+    model.set_draft(&waiting.text);
+    true
+}

@@ -1,0 +1,195 @@
+//! The model: what the terminal knows of a session. Rows and states, no history: what is finished is printed once, and older
+//! parts of a transcript are read as pages.
+//!
+//! Only [`fold`](crate::fold()) changes it. It knows no clock: every change brings its moment.
+
+pub(crate) mod agents;
+pub(crate) mod asks;
+pub(crate) mod call;
+pub(crate) mod menu;
+pub(crate) mod prompts;
+pub(crate) mod screen;
+pub(crate) mod talk;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use centurion_protocol::{AgentId, SessionId};
+
+use self::agents::Agents;
+use self::asks::Asks;
+use self::menu::Menu;
+use self::prompts::Prompts;
+use self::screen::Screen;
+use self::talk::Talk;
+use crate::draft::{Draft, History};
+use crate::frame::Line;
+use crate::keys::Bindings;
+
+/// A moment, counted from the start of the terminal.
+pub type Moment = Duration;
+
+/// The agent that keys and words are for; `None` is the main agent.
+pub(crate) type Addressee = Option<AgentId>;
+
+/// The interval between ticks while something moves.
+const TICK: Duration = Duration::from_millis(250);
+/// The longest pause between two presses of one gesture, such as Esc Esc.
+const GESTURE: Duration = Duration::from_millis(800);
+/// The pause after the last key before a draft is saved.
+pub(crate) const SAVE_AFTER: Duration = Duration::from_millis(300);
+
+/// All that the terminal knows of a session.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    pub(crate) now: Moment,
+    pub(crate) facts: Facts,
+    pub(crate) talk: Talk,
+    pub(crate) agents: Agents,
+    pub(crate) prompts: Prompts,
+    pub(crate) asks: Asks,
+    pub(crate) focus: Focus,
+    pub(crate) drafts: HashMap<Addressee, Draft>,
+    pub(crate) history: History,
+    pub(crate) menu: Option<Menu>,
+    pub(crate) screen: Option<Screen>,
+    pub(crate) bindings: Bindings,
+    pub(crate) hands: Hands,
+    /// A line that tells of the last thing that a key did; until the next key.
+    pub(crate) notice: Option<String>,
+    /// The commands that can be typed, each with its hint.
+    pub(crate) commands: Vec<CommandHint>,
+}
+
+/// The facts of the session that the status line shows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) session: Option<SessionId>,
+    pub(crate) model: String,
+    pub(crate) mode: String,
+    pub(crate) cwd: String,
+    /// The tokens of the last request, and of the window.
+    pub(crate) context: u64,
+    pub(crate) window: u64,
+    pub(crate) dollars: f64,
+    /// False until the session is open.
+    pub(crate) is_open: bool,
+    pub(crate) is_focused: bool,
+}
+
+/// A command that can be typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandHint {
+    /// Without the slash.
+    pub name: String,
+    pub about: String,
+    pub arguments: String,
+}
+
+/// The part of the screen that keys go to, beside dialogs and screens, which come first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Focus {
+    #[default]
+    Prompt,
+    /// The tree, with the selected row.
+    Tree(AgentId),
+    /// One agent: its transcript, and a prompt of its own.
+    Agent(AgentId),
+}
+
+/// The person's hands: when they last moved, and the gestures that have begun.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hands {
+    pub(crate) last_key: Option<Moment>,
+    pub(crate) last_escape: Option<Moment>,
+    pub(crate) last_clear: Option<Moment>,
+    pub(crate) last_stop: Option<Moment>,
+    /// The last change of a draft that is not saved.
+    pub(crate) unsaved: Option<Moment>,
+}
+
+impl Hands {
+    /// True if a press at `now` completes a gesture that began at `first`.
+    pub(crate) fn completes(first: Option<Moment>, now: Moment) -> bool {
+        first.is_some_and(|first| now.saturating_sub(first) <= GESTURE)
+    }
+}
+
+impl Model {
+    /// The addressee of what is typed now.
+    pub(crate) fn addressee(&self) -> Addressee {
+        match &self.focus {
+            Focus::Agent(id) => Some(id.clone()),
+            Focus::Prompt | Focus::Tree(_) => None,
+        }
+    }
+
+    pub(crate) fn draft(&self) -> Option<&Draft> {
+        self.drafts.get(&self.addressee())
+    }
+
+    pub(crate) fn draft_mut(&mut self) -> &mut Draft {
+        self.drafts.entry(self.addressee()).or_default()
+    }
+
+    pub(crate) fn is_draft_empty(&self) -> bool {
+        self.draft().is_none_or(Draft::is_empty)
+    }
+
+    /// Puts a text in the place of the draft.
+    pub(crate) fn set_draft(&mut self, text: &str) {
+        self.draft_mut().set(text);
+    }
+
+    /// True if the main agent is at work.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.talk.is_busy
+    }
+
+    /// The moment of the next tick; `None` where nothing moves.
+    pub fn next_tick(&self) -> Option<Moment> {
+        let moves =
+            self.talk.is_busy || self.agents.any_at_work() || self.agents.any_leaving(self.now);
+        let tick = moves.then(|| self.now + TICK);
+        let save = self.hands.unsaved.map(|changed| changed + SAVE_AFTER);
+        let ask = self.asks.next_change(self.hands.last_key).filter(|_| self.screen.is_none());
+        [tick, save, ask].into_iter().flatten().min()
+    }
+
+    /// The finished lines that no frame has shown, for printing.
+    pub fn unprinted(&self) -> &[Line] {
+        &self.talk.print
+    }
+
+    /// Takes note that the finished lines were printed.
+    pub fn printed(&mut self) {
+        self.talk.print.clear();
+    }
+
+    /// The commands that can be typed.
+    pub fn set_commands(&mut self, commands: Vec<CommandHint>) {
+        self.commands = commands;
+    }
+
+    pub fn set_bindings(&mut self, bindings: Bindings) {
+        self.bindings = bindings;
+    }
+
+    /// The prompts of earlier sessions, oldest first.
+    pub fn set_history(&mut self, entries: Vec<String>) {
+        self.history = History::new(entries);
+    }
+
+    /// Puts back a draft that an earlier process left.
+    pub fn restore_draft(&mut self, text: &str) {
+        if self.is_draft_empty() {
+            self.set_draft(text);
+        }
+    }
+}
+
+impl Default for Bindings {
+    fn default() -> Self {
+        Self::defaults()
+    }
+}

@@ -1,0 +1,275 @@
+//! The open questions: counted, in the order in which they came, none replaced by another.
+//!
+//! A dialog opens when no key was pressed for a while, and hears keys only some time after it was shown: what a person types
+//! meanwhile is for the draft, and answers nothing.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use centurion_protocol::{AgentId, ToolUseId};
+use serde_json::Value;
+
+use super::Moment;
+use crate::draft::Draft;
+
+/// The pause of the keys before a dialog opens by itself.
+pub(crate) const QUIET: Duration = Duration::from_millis(700);
+/// The time after it was shown in which a dialog hears no key.
+pub(crate) const GUARD: Duration = Duration::from_millis(400);
+
+/// A question, by the order in which it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AskNumber(pub u64);
+
+/// A question that waits for a person.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub number: AskNumber,
+    /// The call that it is about, if it is about one.
+    pub call: Option<ToolUseId>,
+    /// The asking agent; `None` is the main agent.
+    pub agent: Option<AgentId>,
+    /// The names from the main agent's children down to it.
+    pub path: Vec<String>,
+    pub kind: AskKind,
+}
+
+#[derive(Clone, Debug)]
+pub enum AskKind {
+    Permission(Box<Permission>),
+    Plan {
+        text: String,
+    },
+    Questions(Vec<Question>),
+    /// A server asks for fields.
+    Form {
+        server: String,
+        message: String,
+        fields: Vec<FormField>,
+    },
+    /// A server asks to visit a page.
+    Visit {
+        server: String,
+        message: String,
+        url: String,
+    },
+    /// Something of the program's own, with choices: trust, a start without a model.
+    Choice {
+        title: String,
+        lines: Vec<String>,
+        choices: Vec<String>,
+    },
+}
+
+/// A call that may not run without a person's answer.
+#[derive(Clone, Debug, Default)]
+pub struct Permission {
+    pub tool: String,
+    pub input: Value,
+    pub because: String,
+    /// The rule that asks, with its file and line.
+    pub rule: Option<String>,
+    pub server: Option<String>,
+    /// Answers that hold for longer, in the shape of the public protocol.
+    pub suggestions: Vec<Value>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    pub question: String,
+    pub header: String,
+    /// Labels, each with what it means.
+    pub options: Vec<(String, String)>,
+    pub many: bool,
+}
+
+/// A field of a form.
+#[derive(Clone, Debug, Default)]
+pub struct FormField {
+    pub name: String,
+    pub about: String,
+    pub kind: FieldKind,
+    pub is_required: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FieldKind {
+    #[default]
+    Text,
+    Number,
+    Truth,
+    OneOf(Vec<String>),
+}
+
+/// The open questions and the dialog.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asks {
+    pub(crate) open: VecDeque<Asked>,
+    pub(crate) dialog: Option<Dialog>,
+    /// True while a person answers one question after the other.
+    is_in_row: bool,
+    /// True if a person looks at something else first: no dialog opens by itself.
+    is_put_off: bool,
+}
+
+/// The dialog of one question.
+#[derive(Clone, Debug)]
+pub(crate) struct Dialog {
+    pub(crate) number: AskNumber,
+    /// The moment from which it hears keys.
+    pub(crate) hears_from: Moment,
+    pub(crate) selected: usize,
+    pub(crate) scroll: usize,
+    /// The words that are being written.
+    pub(crate) words: Option<Words>,
+    /// The answers so far, of the tabs of a question.
+    pub(crate) tab: usize,
+    pub(crate) chosen: Vec<Vec<usize>>,
+    pub(crate) typed: Vec<Option<String>>,
+}
+
+/// The use of the words in a dialog.
+#[derive(Clone, Debug)]
+pub(crate) struct Words {
+    pub(crate) purpose: Purpose,
+    pub(crate) draft: Draft,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// The reason of a no.
+    Reason,
+    /// The input of the call, changed.
+    Input,
+    /// An answer in own words.
+    Answer,
+}
+
+impl Permission {
+    /// The suggestions that would be written to a file: with `always`.
+    pub(crate) fn lasting(&self) -> Vec<Value> {
+        let lasts = self
+            .suggestions
+            .iter()
+            .any(|it| it["type"] == "addRules" && it["destination"] != "session");
+        if !lasts {
+            return Vec::new();
+        }
+        self.suggestions.iter().filter(|it| it["type"] != "setMode").cloned().collect()
+    }
+
+    /// The same for this session alone.
+    pub(crate) fn for_session(&self) -> Vec<Value> {
+        let mut kept: Vec<Value> =
+            self.suggestions.iter().filter(|it| it["type"] != "setMode").cloned().collect();
+        for one in &mut kept {
+            one["destination"] = Value::from("session");
+        }
+        kept
+    }
+
+    /// The change of the mode after which edits are not asked about.
+    pub(crate) fn accepting_edits(&self) -> Vec<Value> {
+        self.suggestions.iter().filter(|it| it["type"] == "setMode").cloned().collect()
+    }
+}
+
+impl Asks {
+    pub(crate) fn add(&mut self, asked: Asked) {
+        self.open.push_back(asked);
+        self.is_put_off = false;
+    }
+
+    /// A question is withdrawn or answered: its dialog closes, and the next opens at once if a person was answering.
+    pub(crate) fn remove(&mut self, number: AskNumber, now: Moment) {
+        self.open.retain(|asked| asked.number != number);
+        if self.dialog.as_ref().is_some_and(|dialog| dialog.number == number) {
+            self.dialog = None;
+            match self.open.front().map(|asked| asked.number) {
+                Some(next) if self.is_in_row => self.show(next, now + GUARD),
+                _ => {}
+            }
+        }
+        if self.open.is_empty() {
+            self.is_in_row = false;
+        }
+    }
+
+    /// Opens the dialog of a question.
+    pub(crate) fn show(&mut self, number: AskNumber, hears_from: Moment) {
+        self.dialog = Some(Dialog {
+            number,
+            hears_from,
+            selected: 0,
+            scroll: 0,
+            words: None,
+            tab: 0,
+            chosen: Vec::new(),
+            typed: Vec::new(),
+        });
+    }
+
+    /// Opens the oldest question because a person wants it.
+    pub(crate) fn show_oldest(&mut self, now: Moment) {
+        if let Some(number) = self.open.front().map(|asked| asked.number) {
+            self.is_in_row = true;
+            self.show(number, now);
+        }
+    }
+
+    /// Opens the question after the present one.
+    pub(crate) fn show_next(&mut self, now: Moment) {
+        let Some(dialog) = &self.dialog else { return };
+        let at = self.open.iter().position(|asked| asked.number == dialog.number).unwrap_or(0);
+        let next = self.open.get(at + 1).or(self.open.front()).map(|asked| asked.number);
+        if let Some(next) = next {
+            self.show(next, now + GUARD);
+        }
+    }
+
+    /// Opens a dialog if keys have been quiet for long enough.
+    pub(crate) fn pass(&mut self, now: Moment, last_key: Option<Moment>) {
+        let Some(first) = self.open.front().map(|asked| asked.number) else { return };
+        let is_quiet = last_key.is_none_or(|last| now.saturating_sub(last) >= QUIET);
+        if self.dialog.is_none() && is_quiet && !self.is_put_off {
+            self.show(first, now + GUARD);
+        }
+    }
+
+    /// Decides for whom a key is: true if the dialog hears it. A key that comes too soon closes the dialog until keys are quiet.
+    pub(crate) fn hears(&mut self, now: Moment) -> bool {
+        let Some(dialog) = &self.dialog else { return false };
+        if now < dialog.hears_from {
+            // A person is typing: the dialog opens again when the keys are quiet.
+            self.dialog = None;
+            return false;
+        }
+        self.is_in_row = true;
+        true
+    }
+
+    /// A person looks at something else: the dialog closes and the question stays.
+    pub(crate) fn put_off(&mut self) {
+        self.dialog = None;
+        self.is_in_row = false;
+        self.is_put_off = true;
+    }
+
+    pub(crate) fn current(&self) -> Option<(&Asked, &Dialog)> {
+        let dialog = self.dialog.as_ref()?;
+        Some((self.open.iter().find(|asked| asked.number == dialog.number)?, dialog))
+    }
+
+    /// The place of the present question among all, from one.
+    pub(crate) fn place(&self) -> (usize, usize) {
+        let shown = self.dialog.as_ref().map(|dialog| dialog.number);
+        let at = self.open.iter().position(|asked| Some(asked.number) == shown).unwrap_or(0);
+        (at + 1, self.open.len())
+    }
+
+    /// The moment at which a dialog may open.
+    pub(crate) fn next_change(&self, last_key: Option<Moment>) -> Option<Moment> {
+        (self.dialog.is_none() && !self.open.is_empty() && !self.is_put_off)
+            .then(|| last_key.map_or(Moment::ZERO, |last| last + QUIET))
+    }
+}

@@ -1,0 +1,84 @@
+//! The words and acts of the main agent: the open block, the calls that run, and finished lines until they are printed.
+
+use std::collections::HashSet;
+
+use centurion_protocol::ToolUseId;
+
+use super::Moment;
+use super::call::Call;
+use crate::frame::Line;
+use crate::text::MarkdownStream;
+
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Talk {
+    pub(crate) is_busy: bool,
+    /// The beginning of the turn.
+    pub(crate) since: Moment,
+    pub(crate) stream: Option<AnswerStream>,
+    /// The texts of the present answer that were shown while they came.
+    pub(crate) streamed: usize,
+    pub(crate) is_thinking: bool,
+    pub(crate) running: Vec<Call>,
+    /// Calls that set an agent to work: its row says more than they do.
+    pub(crate) started: HashSet<ToolUseId>,
+    /// The tokens that came down in this turn.
+    pub(crate) received: u64,
+    /// True if the turn has said or done something.
+    pub(crate) has_answered: bool,
+    /// True if the turn has said something in words.
+    pub(crate) has_spoken: bool,
+    pub(crate) todos: Vec<Todo>,
+    pub(crate) waits: Option<centurion_protocol::sdk::WaitsFor>,
+    /// Finished lines that are not printed yet.
+    pub(crate) print: Vec<Line>,
+    /// True if the last finished line was empty or there was none.
+    pub(crate) is_apart: bool,
+}
+
+/// A text that streams in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AnswerStream {
+    pub(crate) index: u64,
+    pub(crate) text: MarkdownStream,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Todo {
+    pub(crate) text: String,
+    pub(crate) state: TodoState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TodoState {
+    Pending,
+    Active,
+    Done,
+}
+
+impl Talk {
+    /// Prints lines with an empty one before them.
+    pub(crate) fn print_apart(&mut self, lines: impl IntoIterator<Item = Line>) {
+        let mut lines = lines.into_iter().peekable();
+        if lines.peek().is_none() {
+            return;
+        }
+        if !self.is_apart {
+            self.print.push(Line::default());
+        }
+        self.print.extend(lines);
+        self.is_apart = false;
+    }
+
+    /// Prints the lines of an answer as they are finished.
+    pub(crate) fn print_text(&mut self, lines: Vec<Line>) {
+        for line in lines {
+            let is_empty = line.spans.is_empty();
+            if is_empty && self.is_apart {
+                continue;
+            }
+            self.is_apart = is_empty;
+            self.print.push(line);
+        }
+    }
+}
