@@ -1,0 +1,148 @@
+//! The inline surface: the screen is the frame, and the scrollback has what was printed.
+
+use proptest::prelude::*;
+
+use super::emulator::{Kind, Pair};
+use crate::frame::{Colour, Frame, Line, Place, Size, Style};
+use crate::look::Look;
+use crate::surface::InlineSurface;
+use crate::text::wrapped;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Lines to print, by the length of what follows their names; odd ones are flush.
+    Print(Vec<usize>),
+    /// Rows of the live region by their widths, and the row of the cursor.
+    Live(Vec<usize>, usize),
+    Resize(u16, u16),
+    Answer,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => prop::collection::vec(0_usize..150, 1..6).prop_map(Step::Print),
+        4 => (prop::collection::vec(0_usize..130, 1..14), 0_usize..14)
+            .prop_map(|(rows, cursor)| Step::Live(rows, cursor)),
+        2 => (20_u16..121, 5_u16..41).prop_map(|(columns, rows)| Step::Resize(columns, rows)),
+        2 => Just(Step::Answer),
+    ]
+}
+
+/// A line that begins with its name, which no other line has.
+fn printed(number: usize, length: usize) -> Line {
+    let style = if length.is_multiple_of(3) { Style::of(Colour::Green) } else { Style::PLAIN };
+    let text = "wörd 日本 ".chars().cycle().take(length).collect::<String>();
+    let line = if length.is_multiple_of(2) { Line::default() } else { Line::flush() };
+    line.with(format!("<{number}>"), Style::BOLD).with(text.trim_end(), style)
+}
+
+fn live(widths: &[usize], cursor: usize, size: Size) -> (Vec<Line>, Option<Place>) {
+    let most = usize::from(InlineSurface::live_rows(size));
+    let rows: Vec<Line> = widths
+        .iter()
+        .take(most)
+        .enumerate()
+        .map(|(index, width)| {
+            let text: String = "live·日本".chars().cycle().skip(index).take(*width).collect();
+            let style = if width % 2 == 0 { Style::DIM } else { Style::PLAIN };
+            Line::flush().with(text, style)
+        })
+        .collect();
+    let row = u16::try_from(cursor.min(rows.len() - 1)).unwrap();
+    let cursor = (cursor % 5 != 4).then_some(Place { row, column: 2 });
+    (rows, cursor)
+}
+
+/// Draws once more with all answers there, and compares screen and scrollback with what they must be.
+fn check(pair: &mut Pair, frame: &mut Frame, lines: &[Line], has_resized: bool) {
+    // Answers bring a draw, which may bring a question.
+    for _ in 0..3 {
+        pair.answer();
+        pair.draw(frame);
+        frame.print.clear();
+    }
+    let screen = pair.emulator.screen();
+    let row = frame.cursor.map_or(frame.live.len() - 1, |place| usize::from(place.row));
+    let at = usize::from(pair.emulator.cursor().row);
+    assert!(at >= row, "the cursor is above the live region: {screen:#?}");
+    let top = at - row;
+    for (index, line) in frame.live.iter().enumerate() {
+        let expected = super::super::row::Row::new(line, pair.size.columns, Look::default());
+        let expected: String = (0..expected.len()).map(|it| expected.seen(it).text).collect();
+        assert_eq!(screen[top + index], expected.trim_end(), "row {index} of {screen:#?}");
+    }
+    let below = &screen[top + frame.live.len()..];
+    assert!(below.iter().all(String::is_empty), "something is left below: {screen:#?}");
+    let everything = pair.emulator.everything();
+    let all: Vec<usize> = names(&everything.join("\n"));
+    assert_eq!(all, (0..lines.len()).collect::<Vec<_>>(), "{everything:#?}");
+    if !has_resized {
+        let count = everything.len() - screen.len() + top;
+        let above: String = everything[..count].iter().map(|row| row.trim_end()).collect();
+        let expected: Vec<Line> =
+            lines.iter().flat_map(|line| wrapped(line, pair.size.columns)).collect();
+        let expected: String =
+            expected.iter().map(|row| row.text().trim_end().to_owned()).collect();
+        // A terminal that breaks a line may leave a cell before a wide character.
+        assert_eq!(above.replace(' ', ""), expected.replace(' ', ""));
+    }
+}
+
+/// The names of printed lines in a text, in order.
+fn names(text: &str) -> Vec<usize> {
+    let parts = text.split('<').skip(1).filter_map(|part| part.split_once('>'));
+    parts.filter_map(|(name, _)| name.parse().ok()).collect()
+}
+
+fn run(kind: Kind, region: bool, size: Size, steps: &[Step]) {
+    let mut pair = Pair::new(kind, region, size);
+    let mut lines: Vec<Line> = Vec::new();
+    let mut frame = Frame { live: vec![Line::from("❯ ")], ..Frame::default() };
+    let mut shown = (vec![2], 0);
+    let mut has_resized = false;
+    for step in steps {
+        match step {
+            Step::Print(lengths) => {
+                for length in lengths {
+                    lines.push(printed(lines.len(), *length));
+                    frame.print.push(lines[lines.len() - 1].clone());
+                }
+            }
+            Step::Live(widths, cursor) => shown = (widths.clone(), *cursor),
+            Step::Resize(columns, rows) => {
+                // The live region fits before the window changes: draw what is there.
+                check(&mut pair, &mut frame, &lines, has_resized);
+                pair.resize(Size { columns: *columns, rows: *rows });
+                has_resized = true;
+            }
+            Step::Answer => pair.answer(),
+        }
+        (frame.live, frame.cursor) = live(&shown.0, shown.1, pair.size);
+        pair.draw(&frame);
+        frame.print.clear();
+    }
+    check(&mut pair, &mut frame, &lines, has_resized);
+}
+
+fn sizes() -> impl Strategy<Value = (u16, u16)> {
+    (prop_oneof![Just(40_u16), Just(80), Just(120)], 6_u16..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Failures 3 and 4: scrollback lost, text doubled by a resize.
+    #[test]
+    fn each_printed_line_is_there_once_in_a_terminal_that_cuts_whatever_its_size(
+        region: bool, size in sizes(), steps in prop::collection::vec(step(), 1..25)
+    ) {
+        run(Kind::Cuts, region, Size { columns: size.0, rows: size.1 }, &steps);
+    }
+
+    #[test]
+    fn each_printed_line_is_there_once_in_a_terminal_that_breaks_lines_whatever_its_size(
+        region: bool, size in sizes(), steps in prop::collection::vec(step(), 1..25)
+    ) {
+        run(Kind::Breaks, region, Size { columns: size.0, rows: size.1 }, &steps);
+    }
+}

@@ -1,0 +1,222 @@
+//! The view: what a terminal of a size shows of a model. Knows no clock, terminal, file or task.
+
+mod dialog;
+mod prompt;
+mod screens;
+mod tree;
+pub(crate) mod words;
+
+use crate::frame::{Colour, Frame, Line, Place, Size, Style};
+use crate::model::{Focus, Model};
+use crate::text::foreign;
+
+/// The fewest rows of a dialog or a screen, where the terminal has them.
+const SMALLEST_PANE: u16 = 14;
+
+/// The frame that shows the model.
+pub fn view(model: &Model, size: Size) -> Frame {
+    let mut frame = whole_rows(model, size);
+    let columns = usize::from(size.columns);
+    for line in frame.live.iter_mut().filter(|line| line.width() > columns) {
+        *line = tree::cut(std::mem::take(line), columns);
+    }
+    frame
+}
+
+/// The same with rows that may be too long.
+fn whole_rows(model: &Model, size: Size) -> Frame {
+    let mut frame =
+        Frame { print: model.unprinted().to_vec(), title: Some(title(model)), ..Frame::default() };
+    if size.columns < 20 || size.rows < 6 {
+        let prompt = prompt::prompt(model, size.columns, 1);
+        frame.cursor = prompt.cursor;
+        frame.live = prompt.lines;
+        return frame;
+    }
+    let half = (size.rows / 2).max(4);
+    let pane = half.max(SMALLEST_PANE).min(size.rows - 1);
+    if let Some(screen) = &model.screen {
+        frame.live = screens::screen(screen, size.columns, pane);
+        return frame;
+    }
+    if let Some((asked, dialog)) = model.asks.current() {
+        let part = dialog::dialog(model, asked, dialog, size.columns, pane - 1);
+        frame.cursor = part.cursor;
+        frame.live = part.lines;
+        frame.live.push(status(model, size.columns));
+        return frame;
+    }
+    let prompt = prompt::prompt(model, size.columns, (half / 2).max(1));
+    let below = prompt.lines.len() + 1;
+    let room = usize::from(half).saturating_sub(below);
+    frame.live = above_prompt(model, size, room);
+    let offset = u16::try_from(frame.live.len()).unwrap_or(u16::MAX);
+    frame.cursor = prompt.cursor.map(|place| Place { row: place.row + offset, ..place });
+    frame.live.extend(prompt.lines);
+    frame.live.push(status(model, size.columns));
+    frame
+}
+
+/// Some rows, with the place of the cursor in them.
+pub(crate) struct Part {
+    pub(crate) lines: Vec<Line>,
+    pub(crate) cursor: Option<Place>,
+}
+
+fn title(model: &Model) -> String {
+    let asks = model.asks.open.len();
+    match (asks, model.talk.is_busy || model.agents.any_at_work()) {
+        (0, true) => "● centurion".to_owned(),
+        (0, false) => "centurion".to_owned(),
+        (asks, _) => format!("? {asks} · centurion"),
+    }
+}
+
+/// The parts above the prompt, the most important nearest to it, in at most so many rows.
+fn above_prompt(model: &Model, size: Size, room: usize) -> Vec<Line> {
+    let columns = size.columns;
+    let mut parts: Vec<Vec<Line>> = Vec::new();
+    let mut left = room;
+    let take = |mut lines: Vec<Line>, left: &mut usize, parts: &mut Vec<Vec<Line>>| {
+        if lines.len() > *left {
+            lines.drain(..lines.len() - *left);
+        }
+        *left -= lines.len();
+        parts.push(lines);
+    };
+    if let Some(notice) = &model.notice {
+        let line = Line::flush().with("  ", Style::PLAIN);
+        let line =
+            foreign(notice, Style::of(Colour::Yellow)).into_iter().fold(line, |mut line, span| {
+                line.spans.push(span);
+                line
+            });
+        take(vec![line], &mut left, &mut parts);
+    }
+    take(prompt::queue(model, columns), &mut left, &mut parts);
+    if let Focus::Agent(id) = &model.focus {
+        take(tree::focused(model, id, columns, left), &mut left, &mut parts);
+    } else {
+        take(activity(model), &mut left, &mut parts);
+        let most = usize::from(size.rows / 3).max(2).min(left);
+        take(tree::tree(model, columns, most), &mut left, &mut parts);
+        take(todos(model), &mut left, &mut parts);
+        take(open_block(model, columns), &mut left, &mut parts);
+    }
+    parts.reverse();
+    parts.concat()
+}
+
+/// The block of the answer that is still being written.
+fn open_block(model: &Model, columns: u16) -> Vec<Line> {
+    let Some(stream) = &model.talk.stream else { return Vec::new() };
+    let lines = stream.text.open_block();
+    lines.iter().flat_map(|line| crate::text::wrapped(line, columns.min(100))).collect()
+}
+
+fn todos(model: &Model) -> Vec<Line> {
+    use crate::model::talk::TodoState;
+    let todos = &model.talk.todos;
+    if !model.talk.is_busy || todos.iter().all(|todo| todo.state == TodoState::Done) {
+        return Vec::new();
+    }
+    let line = |todo: &crate::model::talk::Todo| {
+        let (mark, style) = match todo.state {
+            TodoState::Done => ("✓ ", Style::DIM),
+            TodoState::Active => ("◼ ", Style::BOLD),
+            TodoState::Pending => ("◻ ", Style::PLAIN),
+        };
+        let mut line = Line::flush().with(mark, style);
+        line.spans.extend(foreign(&todo.text, style));
+        line
+    };
+    todos.iter().filter(|todo| todo.state != TodoState::Done).take(5).map(line).collect()
+}
+
+/// The frames of the spinner.
+const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// The present act of the main agent.
+fn activity(model: &Model) -> Vec<Line> {
+    let talk = &model.talk;
+    if !talk.is_busy {
+        return Vec::new();
+    }
+    let calls = talk.running.iter().filter(|call| !talk.started.contains(&call.id));
+    let mut lines: Vec<Line> = calls
+        .take(4)
+        .map(|call| {
+            let mut line = Line::flush().with("● ", Style::of(Colour::Yellow));
+            line.spans.extend(foreign(&call.tool, Style::BOLD));
+            line.push(" ", Style::PLAIN);
+            line.spans.extend(foreign(&call.subject, Style::PLAIN));
+            let took = model.now.saturating_sub(call.began);
+            if took.as_secs() >= 1 {
+                line.push(format!(" · {}", words::clock(took)), Style::DIM);
+            }
+            line
+        })
+        .collect();
+    let tick = usize::try_from(model.now.as_millis() / 250).unwrap_or_default();
+    let mark = SPINNER.get(tick % SPINNER.len()).unwrap_or(&"●");
+    let what = match talk.waits {
+        Some(centurion_protocol::sdk::WaitsFor::Person) => "waits for you",
+        Some(centurion_protocol::sdk::WaitsFor::Provider) => "waits for the provider",
+        Some(centurion_protocol::sdk::WaitsFor::Agent) => "waits for agents",
+        Some(centurion_protocol::sdk::WaitsFor::Servers) => "waits for servers",
+        Some(centurion_protocol::sdk::WaitsFor::Slot) => "waits for a slot",
+        None if talk.is_thinking => "thinking",
+        None if talk.stream.is_some() => "answering",
+        None => "working",
+    };
+    let took = words::clock(model.now.saturating_sub(talk.since));
+    let mut line = Line::flush().with(format!("{mark} {what} · {took}"), Style::of(Colour::Yellow));
+    if talk.received > 0 {
+        line.push(format!(" · ↓ {}", words::amount(talk.received)), Style::DIM);
+    }
+    line.push(" · esc stops this turn only", Style::DIM);
+    lines.push(line);
+    lines
+}
+
+/// The last row.
+fn status(model: &Model, columns: u16) -> Line {
+    let facts = &model.facts;
+    let is_narrow = columns < 60;
+    let mut words: Vec<String> = Vec::new();
+    if !model.asks.open.is_empty() && model.asks.dialog.is_none() {
+        let who = model.asks.open.front().and_then(|asked| asked.path.last().cloned());
+        let who = who.unwrap_or_else(|| "main".to_owned());
+        let more = model.asks.open.len() - 1;
+        let more = if more > 0 { format!(" +{more}") } else { String::new() };
+        words.push(format!("? {who} asks{more}: alt+a"));
+    }
+    words.push(if facts.mode == "default" { "manual".to_owned() } else { facts.mode.clone() });
+    if !is_narrow && !facts.model.is_empty() {
+        words.push(facts.model.clone());
+    }
+    if facts.window > 0 {
+        let share = facts.context * 100 / facts.window.max(1);
+        let of =
+            if is_narrow { String::new() } else { format!(" of {}", words::amount(facts.window)) };
+        words.push(format!("{share} %{of}"));
+    }
+    words.push(words::money(facts.dollars));
+    if !is_narrow {
+        words.push(if facts.is_open { "? keys".to_owned() } else { "starting".to_owned() });
+    }
+    words.retain(|word| !word.is_empty());
+    let mut line = Line::flush().with(" ", Style::DIM);
+    line.spans.extend(foreign(&words.join(" · "), Style::DIM));
+    line
+}
+
+/// A horizontal rule with words in it.
+pub(crate) fn rule(words: &str, columns: u16) -> Line {
+    let mut line = Line::flush().with("─ ", Style::DIM);
+    line.spans.extend(foreign(words, Style::PLAIN));
+    line.push(" ", Style::PLAIN);
+    let left = usize::from(columns).saturating_sub(line.width());
+    line.push("─".repeat(left), Style::DIM);
+    line
+}

@@ -1,0 +1,91 @@
+//! Screens: a text, the sessions, a transcript.
+
+use super::rule;
+use super::words::size;
+use crate::frame::{Colour, Line, Style};
+use crate::model::screen::{Screen, SessionList, TextScreen, Viewer};
+use crate::text::{foreign, wrapped};
+
+/// A screen in at most so many rows.
+pub(super) fn screen(screen: &Screen, columns: u16, rows: u16) -> Vec<Line> {
+    let room = usize::from(rows).saturating_sub(2).max(1);
+    match screen {
+        Screen::Text(text) => text_screen(text, columns, room),
+        Screen::Sessions(list) => sessions(list, columns, room),
+        Screen::Viewer(viewer) => view_transcript(viewer, columns, room),
+    }
+}
+
+fn keys(text: &str) -> Line {
+    Line::flush().with(format!(" {text}"), Style::DIM)
+}
+
+fn text_screen(text: &TextScreen, columns: u16, room: usize) -> Vec<Line> {
+    let all: Vec<Line> = text.lines.iter().flat_map(|line| wrapped(line, columns)).collect();
+    let first = text.scroll.min(all.len().saturating_sub(room));
+    let mut lines = vec![rule(&text.title, columns)];
+    lines.extend(all.iter().skip(first).take(room).cloned());
+    let left = all.len().saturating_sub(first + room);
+    let more = if left > 0 { format!("{left} more · ↓ · ") } else { String::new() };
+    lines.push(keys(&format!("{more}esc closes")));
+    lines
+}
+
+fn list_row(is_selected: bool, text: &str) -> Line {
+    let style = if is_selected { Style::BOLD } else { Style::PLAIN };
+    let mut line =
+        Line::flush().with(if is_selected { "❯ " } else { "  " }, Style::of(Colour::Cyan));
+    line.spans.extend(foreign(text, style));
+    line
+}
+
+fn sessions(list: &SessionList, columns: u16, room: usize) -> Vec<Line> {
+    let fitting = list.fitting();
+    let mut lines = vec![rule(
+        &format!("Resume · {} of {} here · {}", fitting.len(), list.sessions.len(), list.typed),
+        columns,
+    )];
+    let first = (list.selected + 1).saturating_sub(room);
+    for (at, entry) in fitting.iter().enumerate().skip(first).take(room) {
+        let text = format!("{:>8}  {:>8}  {}", entry.age, size(entry.bytes), entry.title);
+        lines.push(list_row(at == list.selected, &text));
+    }
+    if fitting.is_empty() {
+        lines.push(list_row(false, "no session fits"));
+    }
+    lines.push(keys("typing searches what was said · enter resumes · esc closes"));
+    lines
+}
+
+fn view_transcript(viewer: &Viewer, columns: u16, room: usize) -> Vec<Line> {
+    let who = if viewer.agent.is_some() { "Transcript of this agent" } else { "Transcript" };
+    let mut lines = vec![rule(who, columns)];
+    let end = viewer.lines.len().saturating_sub(viewer.scroll);
+    let mut rows: Vec<Line> = Vec::new();
+    for line in viewer.lines.iter().take(end).rev() {
+        let mut wrapped = wrapped(line, columns);
+        wrapped.reverse();
+        rows.append(&mut wrapped);
+        if rows.len() >= room {
+            break;
+        }
+    }
+    rows.truncate(room);
+    rows.reverse();
+    if rows.is_empty() {
+        rows.push(
+            Line::flush()
+                .with(if viewer.is_loading { "reading …" } else { "nothing was said" }, Style::DIM),
+        );
+    }
+    lines.extend(rows);
+    let sought = if viewer.is_typing || !viewer.sought.is_empty() {
+        format!("/{}{} · ", viewer.sought, if viewer.is_typing { "█" } else { "" })
+    } else {
+        String::new()
+    };
+    lines.push(keys(&format!(
+        "{sought}j k g G move · / n N search · {{ }} prompts · y copy · v editor · q closes"
+    )));
+    lines
+}

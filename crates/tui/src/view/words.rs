@@ -1,0 +1,36 @@
+//! Amounts in few characters.
+
+use std::time::Duration;
+
+/// Tokens, such as `900`, `2.6k` or `31k`.
+pub(crate) fn amount(tokens: u64) -> String {
+    match tokens {
+        0..1_000 => tokens.to_string(),
+        1_000..10_000 => format!("{}.{}k", tokens / 1_000, tokens % 1_000 / 100),
+        10_000..1_000_000 => format!("{}k", tokens / 1_000),
+        _ => format!("{}.{}M", tokens / 1_000_000, tokens % 1_000_000 / 100_000),
+    }
+}
+
+/// A time, such as `4s`, `2m` or `1h 05m`.
+pub(crate) fn clock(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3_600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        seconds => format!("{}h {:02}m", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+/// Money, such as `$0.11`.
+pub(crate) fn money(dollars: f64) -> String {
+    format!("${dollars:.2}")
+}
+
+/// A size, such as `21 KB`.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} B"),
+        1_024..1_048_576 => format!("{} KB", bytes / 1_024),
+        _ => format!("{}.{} MB", bytes / 1_048_576, bytes % 1_048_576 * 10 / 1_048_576),
+    }
+}
