@@ -1,0 +1,303 @@
+//! The loop: what comes from the terminal first, then effects, then a frame. It sleeps while nothing happens.
+
+mod link;
+
+pub use self::link::earlier;
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use centurion_protocol::{RecordId, SessionId, World};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+
+use crate::effect::Effect;
+use crate::fold::{Fact, Happening};
+use crate::frame::Size;
+use crate::front::TerminalFront;
+use crate::input::{Input, TerminalReply};
+use crate::model::Moment;
+use crate::model::prompts::PromptNumber;
+use crate::notify::Notifier;
+use crate::surface::Surface;
+use crate::terminal::Terminal;
+use crate::view::view;
+
+/// The shortest time between two frames that no key has asked for.
+const FRAME: Duration = Duration::from_millis(16);
+/// The longest wait for what is still being written when a person leaves.
+const LAST_PATIENCE: Duration = Duration::from_millis(500);
+/// The longest wait for an answer of the terminal.
+const REPLY_PATIENCE: Duration = Duration::from_millis(200);
+
+pub type DeskFuture = Pin<Box<dyn Future<Output = Vec<Fact>>>>;
+
+/// The program around the terminal: files, other programs, other sessions.
+pub trait Desk {
+    /// Does what the session cannot do. Other work goes on meanwhile.
+    fn carry_out(&self, effect: Effect) -> DeskFuture;
+
+    /// Has a person change a text in an editor, which has the terminal until then.
+    fn edit(&self, text: &str) -> io::Result<String>;
+}
+
+/// The way in which a person left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// To the shell.
+    Shell,
+    /// To another session.
+    Session(SessionId),
+}
+
+/// The terminal at work.
+pub struct App {
+    front: Arc<TerminalFront>,
+    terminal: Terminal,
+    surface: Box<dyn Surface>,
+    desk: Arc<dyn Desk>,
+    world: Arc<dyn World>,
+    /// The ids of the prompts that the session has.
+    sent: HashMap<PromptNumber, RecordId>,
+    /// Effects that wait for the session to open.
+    early: Vec<Effect>,
+    running: FuturesUnordered<DeskFuture>,
+    size: Size,
+    last_frame: Option<Moment>,
+    /// True if something has changed since then.
+    is_changed: bool,
+    /// The moment at which the terminal was asked for the place of its cursor.
+    asked_terminal: Option<Moment>,
+    last_look: Option<Moment>,
+    /// The way in which the terminal notifies, as far as it has told its name.
+    notifier: Notifier,
+    out: Vec<u8>,
+}
+
+impl App {
+    pub fn new(
+        front: Arc<TerminalFront>,
+        terminal: Terminal,
+        surface: Box<dyn Surface>,
+        desk: Arc<dyn Desk>,
+        world: Arc<dyn World>,
+    ) -> Self {
+        let size = terminal.size();
+        Self {
+            front,
+            terminal,
+            surface,
+            desk,
+            world,
+            sent: HashMap::new(),
+            early: Vec::new(),
+            running: FuturesUnordered::new(),
+            size,
+            last_frame: None,
+            is_changed: false,
+            asked_terminal: None,
+            last_look: None,
+            notifier: Notifier::default(),
+            out: Vec::new(),
+        }
+    }
+
+    /// Shows the first frame, and then runs until the person leaves.
+    pub async fn run(&mut self) -> io::Result<Left> {
+        self.draw().await?;
+        loop {
+            let mut is_urgent = false;
+            let next = self.next_moment();
+            let front = Arc::clone(&self.front);
+            tokio::select! {
+                biased;
+                inputs = self.terminal.next() => {
+                    for input in inputs? {
+                        self.take_input(&input).await?;
+                    }
+                    is_urgent = true;
+                }
+                Some(facts) = self.running.next(), if !self.running.is_empty() => {
+                    for fact in facts {
+                        self.front.happens(Happening::Fact(fact));
+                    }
+                }
+                () = front.changed() => {}
+                () = sleep_until(next, &front), if next.is_some() => {}
+            }
+            self.is_changed = true;
+            self.pass_time().await?;
+            self.look();
+            if let Some(left) = self.carry_out().await? {
+                return Ok(left);
+            }
+            if is_urgent || self.is_frame_due() {
+                self.draw().await?;
+            }
+        }
+    }
+
+    /// The live region goes, and the terminal is ready for what comes after us.
+    pub async fn leave(&mut self) -> io::Result<()> {
+        // Drafts and the history are on disk before we go.
+        let finishing = async { while self.running.next().await.is_some() {} };
+        let _ = tokio::time::timeout(LAST_PATIENCE, finishing).await;
+        self.draw().await?;
+        self.out.clear();
+        self.surface.leave(&mut self.out);
+        self.terminal.write(&self.out).await
+    }
+
+    pub fn into_terminal(self) -> Terminal {
+        self.terminal
+    }
+
+    async fn take_input(&mut self, input: &Input) -> io::Result<()> {
+        self.out.clear();
+        match input {
+            Input::Resized(size) => {
+                self.size = *size;
+                self.surface.resized(*size, &mut self.out);
+                self.asked_terminal = self.surface.is_waiting().then(|| self.front.now());
+            }
+            Input::Reply(reply) => {
+                if let TerminalReply::Version(version) = reply {
+                    self.notifier = Notifier::of_terminal(version);
+                }
+                self.surface.reply(Some(reply), &mut self.out);
+                self.asked_terminal = self.asked_terminal.filter(|_| self.surface.is_waiting());
+            }
+            _ => self.front.happens(Happening::Input(input)),
+        }
+        self.flush().await
+    }
+
+    /// Writes what a surface made.
+    async fn flush(&mut self) -> io::Result<()> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        self.terminal.write(&self.out).await
+    }
+
+    fn next_moment(&self) -> Option<Moment> {
+        let model = self.front.model();
+        let frame = self.is_changed.then(|| self.last_frame.map_or(Moment::ZERO, |it| it + FRAME));
+        let reply = self.asked_terminal.map(|at| at + REPLY_PATIENCE);
+        [model.next_tick(), frame, reply].into_iter().flatten().min()
+    }
+
+    fn is_frame_due(&self) -> bool {
+        self.last_frame.is_none_or(|last| self.front.now().saturating_sub(last) >= FRAME)
+    }
+
+    /// Does what is due by now.
+    async fn pass_time(&mut self) -> io::Result<()> {
+        let now = self.front.now();
+        let is_due = |due: Moment| due <= now + Duration::from_millis(1);
+        let tick = self.front.model().next_tick();
+        if tick.is_some_and(is_due) {
+            self.front.tick();
+        }
+        if self.asked_terminal.is_some_and(|at| now.saturating_sub(at) >= REPLY_PATIENCE) {
+            self.asked_terminal = None;
+            self.out.clear();
+            self.surface.reply(None, &mut self.out);
+            self.flush().await?;
+        }
+        Ok(())
+    }
+
+    async fn draw(&mut self) -> io::Result<()> {
+        self.last_frame = Some(self.front.now());
+        self.is_changed = false;
+        let frame = {
+            let mut model = self.front.model();
+            let frame = view(&model, self.size);
+            model.printed();
+            frame
+        };
+        self.out.clear();
+        self.surface.draw(&frame, self.size, &mut self.out);
+        self.flush().await
+    }
+
+    /// Carries out what folds want; `Some` if the person leaves.
+    async fn carry_out(&mut self) -> io::Result<Option<Left>> {
+        let is_open = self.front.session().is_some();
+        let mut effects = if is_open { std::mem::take(&mut self.early) } else { Vec::new() };
+        effects.extend(self.front.take_effects());
+        for effect in effects {
+            match effect {
+                Effect::Exit => return Ok(Some(Left::Shell)),
+                Effect::Resume(session) => return Ok(Some(Left::Session(session))),
+                Effect::Redraw => self.surface.forget(),
+                Effect::Suspend => self.stop().await?,
+                Effect::ReadInEditor(text) => {
+                    let read = self.suspended(|desk| desk.edit(&text)).await;
+                    self.told_of_editor(read.err());
+                }
+                Effect::Editor(text) => match self.suspended(|desk| desk.edit(&text)).await {
+                    Ok(text) => self.says(Fact::Edited(text)),
+                    Err(error) => self.told_of_editor(Some(error)),
+                },
+                Effect::Copy(text) => {
+                    let encoded = BASE64_STANDARD.encode(text.as_bytes());
+                    self.terminal.write(format!("\x1b]52;c;{encoded}\x07").as_bytes()).await?;
+                }
+                Effect::Notify(text) => {
+                    self.terminal.write(&self.notifier.bytes(&text)).await?;
+                }
+                Effect::Answer { number, answer } => self.front.settle(number, answer),
+                effect => self.hand_over(effect),
+            }
+        }
+        Ok(None)
+    }
+
+    fn told_of_editor(&self, error: Option<io::Error>) {
+        if let Some(error) = error {
+            self.says(Fact::Notice(format!("the editor: {error}")));
+        }
+    }
+
+    /// Gives the terminal to something else for a while.
+    async fn suspended<R>(
+        &mut self,
+        act: impl FnOnce(&dyn Desk) -> io::Result<R>,
+    ) -> io::Result<R> {
+        self.out.clear();
+        self.surface.leave(&mut self.out);
+        self.flush().await?;
+        self.terminal.suspend()?;
+        let done = act(&*self.desk);
+        self.terminal.resume()?;
+        self.surface.forget();
+        self.size = self.terminal.size();
+        done
+    }
+
+    /// Stops the program until the shell continues it.
+    async fn stop(&mut self) -> io::Result<()> {
+        self.out.clear();
+        self.surface.leave(&mut self.out);
+        self.flush().await?;
+        self.terminal.stop_process()?;
+        self.surface.forget();
+        self.size = self.terminal.size();
+        Ok(())
+    }
+}
+
+async fn sleep_until(moment: Option<Moment>, front: &TerminalFront) {
+    match moment {
+        Some(moment) => tokio::time::sleep(moment.saturating_sub(front.now())).await,
+        None => std::future::pending().await,
+    }
+}

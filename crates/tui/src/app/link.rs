@@ -1,0 +1,283 @@
+//! Effects that reach the session, and looks at its state.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use centurion_engine::{Handle, PageEntry, Priority, Speaker, TellError};
+use centurion_protocol::{AgentId, Block, ToolResultContent};
+
+use super::App;
+use crate::effect::Effect;
+use crate::fold::{Fact, Happening};
+use crate::frame::{Colour, Line, Style};
+use crate::model::prompts::{PromptNumber, When};
+use crate::text::{MarkdownStream, foreign};
+
+/// The bytes of a page of a transcript.
+const PAGE: u64 = 256 * 1024;
+/// The bytes at the end of a transcript that are shown when it is resumed, and the most lines of them.
+const EARLIER: u64 = 64 * 1024;
+const EARLIER_LINES: usize = 60;
+/// The shortest time between two looks at the spending.
+const LOOK: Duration = Duration::from_millis(250);
+
+fn priority(when: When) -> Priority {
+    match when {
+        When::Now => Priority::Now,
+        When::Next => Priority::Next,
+        When::Later => Priority::Later,
+    }
+}
+
+impl App {
+    /// Hands an effect to the session, or to the program around it. What comes before the session is open waits.
+    pub(super) fn hand_over(&mut self, effect: Effect) {
+        let Some(handle) = self.front.session() else {
+            if is_for_desk(&effect) {
+                self.running.push(self.desk.carry_out(effect));
+            } else {
+                self.early.push(effect);
+            }
+            return;
+        };
+        match effect {
+            Effect::Submit { number, text, when } => {
+                let id = self.world.record_id();
+                self.sent.insert(number, id);
+                handle.submit_with(id, vec![Block::Text(text)], priority(when));
+                if when == When::Now {
+                    handle.interrupt();
+                }
+            }
+            Effect::Tell { agent, number, text, when } => {
+                let id = self.world.record_id();
+                self.sent.insert(number, id);
+                match handle.tell(agent.as_str(), id, text.clone(), priority(when)) {
+                    Ok(_) => {}
+                    Err(TellError::Unknown(_)) => {
+                        self.running.push(Box::pin(async move {
+                            handle.recall_agent(agent.as_str()).await;
+                            let told = handle.tell(agent.as_str(), id, text, priority(when));
+                            let undelivered = |error: TellError| Fact::Undelivered {
+                                number,
+                                why: error.to_string(),
+                            };
+                            told.err().map(undelivered).into_iter().collect()
+                        }));
+                    }
+                    Err(error) => self.says(Fact::Undelivered { number, why: error.to_string() }),
+                }
+            }
+            Effect::Withdraw(number) => {
+                let is_back = self.sent.remove(&number).is_some_and(|id| handle.withdraw(id));
+                if !is_back {
+                    self.says(Fact::Notice("it was read already".to_owned()));
+                }
+            }
+            Effect::Interrupt => drop(handle.interrupt()),
+            Effect::StopTask(agent) => self.stop_task(handle, agent),
+            Effect::StopAll => {
+                let count = handle.stop_agents();
+                self.says(Fact::Notice(format!("stopping {count} agents in the background")));
+            }
+            Effect::Background(agent) => {
+                let is_released = match &agent {
+                    Some(agent) => handle.background_agent(agent.as_str()),
+                    None => handle.background_all() > 0,
+                };
+                let said = if is_released {
+                    "it goes on in the background"
+                } else {
+                    "no call waits for it"
+                };
+                self.says(Fact::Notice(said.to_owned()));
+            }
+            Effect::SetMode(mode) => self.set_mode(&handle, &mode),
+            Effect::Page { agent, before } => self.read_page(handle, agent, before),
+            Effect::Show { command } if handle.shown_by(&command).is_some() => {
+                let text = handle.shown_by(&command).unwrap_or_default();
+                self.says(Fact::Shown {
+                    title: format!("/{command}"),
+                    text: with_spending(&command, &handle, text),
+                });
+            }
+            Effect::Show { command } if command == "context" => {
+                self.says(Fact::Shown { title: "/context".to_owned(), text: context(&handle) });
+            }
+            effect => self.running.push(self.desk.carry_out(effect)),
+        }
+    }
+
+    pub(super) fn says(&self, fact: Fact) {
+        self.front.happens(Happening::Fact(fact));
+    }
+
+    fn stop_task(&mut self, handle: Handle, agent: AgentId) {
+        self.running.push(Box::pin(async move {
+            match handle.stop_task(agent.as_str()).await {
+                Ok(()) => Vec::new(),
+                Err(_) => vec![Fact::Notice("it is not at work".to_owned())],
+            }
+        }));
+    }
+
+    fn set_mode(&self, handle: &Handle, mode: &str) {
+        let fact = match mode.parse() {
+            Ok(wanted) => match handle.set_mode(wanted) {
+                Ok(()) => Fact::Mode(mode.to_owned()),
+                Err(error) => Fact::Notice(error.to_string()),
+            },
+            Err(_) => Fact::Notice(format!("there is no mode {mode}")),
+        };
+        self.says(fact);
+    }
+
+    fn read_page(&mut self, handle: Handle, agent: Option<AgentId>, before: Option<u64>) {
+        self.running.push(Box::pin(async move {
+            let name = agent.as_ref().map(ToString::to_string);
+            let reading =
+                tokio::task::spawn_blocking(move || handle.page(name.as_deref(), before, PAGE));
+            let Ok(Ok(page)) = reading.await else {
+                return vec![Fact::Page { agent, lines: Vec::new(), start: 0 }];
+            };
+            let lines = page.entries.iter().flat_map(entry_lines).collect();
+            vec![Fact::Page { agent, lines, start: page.start }]
+        }));
+    }
+
+    /// Looks at the state of the session that no event tells: what waits, and what was spent.
+    pub(super) fn look(&mut self) {
+        let Some(handle) = self.front.session() else { return };
+        let waits = !self.sent.is_empty();
+        if waits {
+            let waiting = handle.waiting();
+            let held: Vec<PromptNumber> = self
+                .sent
+                .iter()
+                .filter(|(_, id)| waiting.contains(id))
+                .map(|(number, _)| *number)
+                .collect();
+            if held.len() < self.sent.len() {
+                self.sent.retain(|number, _| held.contains(number));
+                let early = self.early.iter().filter_map(|effect| match effect {
+                    Effect::Submit { number, .. } | Effect::Tell { number, .. } => Some(*number),
+                    _ => None,
+                });
+                let held = held.into_iter().chain(early).collect();
+                self.says(Fact::Held(held));
+            }
+        }
+        let now = self.front.now();
+        let is_due = self.last_look.is_none_or(|last| now.saturating_sub(last) >= LOOK);
+        let is_moving = self.front.model().next_tick().is_some();
+        if is_due && is_moving {
+            self.last_look = Some(now);
+            let agents = handle.spending().into_iter().map(|it| (it.id, it.dollars)).collect();
+            self.says(Fact::Spending { dollars: handle.usage().total_cost(), agents });
+        }
+    }
+}
+
+/// Tells whether an effect needs no session.
+fn is_for_desk(effect: &Effect) -> bool {
+    match effect {
+        Effect::Show { command } => matches!(command.as_str(), "keys" | "config" | "doctor"),
+        Effect::ListSessions
+        | Effect::SearchSessions(_)
+        | Effect::FindFiles(_)
+        | Effect::SaveDraft { .. }
+        | Effect::Remember(_) => true,
+        _ => false,
+    }
+}
+
+/// The end of what was said before this process, for a session that is resumed.
+pub fn earlier(handle: &Handle) -> Option<Fact> {
+    let page = handle.page(None, None, EARLIER).ok()?;
+    let mut lines: Vec<Line> = page.entries.iter().flat_map(entry_lines).collect();
+    let surplus = lines.len().saturating_sub(EARLIER_LINES);
+    lines.drain(..surplus);
+    (!lines.is_empty()).then_some(Fact::Earlier(lines))
+}
+
+/// The cost by agent and subtree, behind that by model.
+fn with_spending(command: &str, handle: &Handle, mut text: String) -> String {
+    if !matches!(command, "cost" | "usage") {
+        return text;
+    }
+    for agent in handle.spending() {
+        let below =
+            agent.parent.as_ref().map(|parent| format!(" below {parent}")).unwrap_or_default();
+        let _ = write!(
+            text,
+            "\n{}{below} with all below it: ${:.4}, {} tokens",
+            agent.name, agent.dollars, agent.tokens
+        );
+    }
+    text
+}
+
+fn context(handle: &Handle) -> String {
+    let usage = handle.context_usage();
+    let used: u64 = usage.parts.iter().map(|part| part.tokens).sum();
+    let share = |tokens: u64| tokens * 100 / usage.window.max(1);
+    let mut text =
+        format!("{} · {used} of {} tokens · {} %", usage.model, usage.window, share(used));
+    for part in &usage.parts {
+        let _ =
+            write!(text, "\n  {:<16} {:>8}  {:>3} %", part.name, part.tokens, share(part.tokens));
+    }
+    if let Some(from) = usage.compacted_from {
+        let _ = write!(text, "\ncompacted from {from} tokens on");
+    }
+    text
+}
+
+/// A record of a transcript, in lines.
+fn entry_lines(entry: &PageEntry) -> Vec<Line> {
+    let mut lines: Vec<Line> =
+        entry.blocks.iter().flat_map(|block| block_lines(block, entry.speaker)).collect();
+    lines.push(Line::default());
+    lines
+}
+
+fn block_lines(block: &Block, speaker: Speaker) -> Vec<Line> {
+    match (block, speaker) {
+        (Block::Text(text), Speaker::Model) => {
+            let mut stream = MarkdownStream::new();
+            stream.feed(text);
+            let mut lines = stream.finished_blocks();
+            lines.extend(stream.finish());
+            lines
+        }
+        (Block::Text(text), Speaker::Person) => marked("› ", Colour::Cyan, text),
+        (Block::Text(text), Speaker::Runtime) => marked("· ", Colour::Default, text),
+        (Block::Thinking { thinking, .. }, _) => marked("∴ ", Colour::Default, thinking),
+        (Block::ToolUse(call), _) => {
+            marked("● ", Colour::Green, &format!("{} {}", call.name, call.input.get()))
+        }
+        (Block::ToolResult(result), _) => {
+            let part = |part: &ToolResultContent| match part {
+                ToolResultContent::Text(text) => text.clone(),
+                ToolResultContent::Image { .. } | ToolResultContent::Document { .. } => {
+                    "[attachment]".to_owned()
+                }
+            };
+            let text: Vec<String> = result.content.iter().map(part).collect();
+            let colour = if result.is_error { Colour::Red } else { Colour::Default };
+            marked("└ ", colour, &text.join("\n"))
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The lines of a text behind a mark.
+fn marked(mark: &'static str, colour: Colour, text: &str) -> Vec<Line> {
+    let line = |(at, line): (usize, &str)| {
+        let mut shown = Line { hang: 2, ..Line::default() };
+        shown.push(if at == 0 { mark } else { "  " }, Style::of(colour));
+        shown.spans.extend(foreign(line, Style::PLAIN));
+        shown
+    };
+    text.lines().enumerate().map(line).collect()
+}

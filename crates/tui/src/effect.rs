@@ -1,0 +1,61 @@
+//! An act that a fold wants done: by the session, the disk, the terminal or another program.
+
+use centurion_protocol::{AgentId, SessionId};
+use serde_json::Value;
+
+use crate::model::asks::AskNumber;
+use crate::model::prompts::{PromptNumber, When};
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Sends a prompt to the main agent.
+    Submit { number: PromptNumber, text: String, when: When },
+    /// Sends words to another agent.
+    Tell { agent: AgentId, number: PromptNumber, text: String, when: When },
+    /// Takes back what no turn has read.
+    Withdraw(PromptNumber),
+    /// Stops the main agent's turn.
+    Interrupt,
+    /// Stops what an agent or a shell does; a message resumes the agent.
+    StopTask(AgentId),
+    /// Stops all agents in the background.
+    StopAll,
+    /// Lets the calls that wait go on: of one agent, or all.
+    Background(Option<AgentId>),
+    /// Answers a question, in the shape of the public protocol.
+    Answer { number: AskNumber, answer: Value },
+    /// Takes the next of the permission modes.
+    SetMode(String),
+    /// Asks for a page of a transcript.
+    Page { agent: Option<AgentId>, before: Option<u64> },
+    /// Asks for what a command shows.
+    Show { command: String },
+    /// Asks for the sessions of this directory.
+    ListSessions,
+    /// Asks in which sessions something was said.
+    SearchSessions(String),
+    /// Leaves this session for another one.
+    Resume(SessionId),
+    /// Asks for files whose names fit a word.
+    FindFiles(String),
+    /// Runs a command of the person's own.
+    Shell(String),
+    /// Keeps a draft, which may be empty.
+    SaveDraft { agent: Option<AgentId>, text: String },
+    /// Keeps a prompt in the history.
+    Remember(String),
+    /// Opens the draft in an editor.
+    Editor(String),
+    /// Opens a text in an editor for reading.
+    ReadInEditor(String),
+    /// Copies a text.
+    Copy(String),
+    /// Calls a person who looks elsewhere.
+    Notify(String),
+    /// Writes the whole live region again.
+    Redraw,
+    /// Stops the program until the shell continues it.
+    Suspend,
+    /// Ends the session.
+    Exit,
+}

@@ -1,0 +1,59 @@
+//! The terminal: events and keys become a model, the model becomes a [`Frame`], and a [`Surface`] writes the frame.
+//!
+//! The terminal side knows no session, file or task:
+//!
+//! - `frame`: what a view makes: lines to print once, and lines of the live region.
+//! - `look`: what the surroundings allow: colours, glyphs, motion.
+//! - `notify`: tells a person who looks elsewhere.
+//! - `surface`: turns frames into bytes for a terminal.
+//! - `input`: turns a terminal's bytes into keys, pastes and replies.
+//! - `keys`: the meaning of keys, from defaults and `keybindings.json`.
+//! - `draft`: the text that a person is writing.
+//! - `terminal`: the modes of the terminal, and its bytes; `keeper` restores it after a kill.
+//! - `text`: foreign text, Markdown, code and diffs as lines.
+//!
+//! The application side knows a session by its events, questions and handle:
+//!
+//! - `model`, `fold`: all that is known of it, and the pure step from one happening to the next model and to effects.
+//! - `view`: the pure way from a model to a frame.
+//! - `front`, `app`: the front of a session, and the loop that carries effects out and draws.
+
+mod app;
+mod draft;
+mod effect;
+mod fold;
+mod frame;
+mod front;
+mod input;
+mod keeper;
+mod keys;
+mod look;
+mod model;
+mod notify;
+mod surface;
+mod terminal;
+mod text;
+mod view;
+
+pub use app::{App, Desk, DeskFuture, Left, earlier};
+pub use draft::{
+    Completion, Draft, DraftError, EditAction, History, Submission, load_draft, save_draft,
+};
+pub use effect::Effect;
+pub use fold::{Fact, Happening, fold};
+pub use frame::{Colour, Frame, Line, Place, Size, Span, Style, Wrap};
+pub use front::TerminalFront;
+pub use input::{
+    Input, InputParser, Key, KeyCode, Mouse, MouseEvent, TerminalReply, unbracketed_paste,
+};
+pub use keeper::{KEEPER_ARGUMENT, KeeperProgram, run as run_keeper};
+pub use keys::{Action, Bindings, Context, KeyMistake, Meaning};
+pub use look::Look;
+pub use model::asks::{AskKind, AskNumber, Asked, FieldKind, FormField, Permission, Question};
+pub use model::prompts::{PromptNumber, When};
+pub use model::screen::SessionEntry;
+pub use model::{CommandHint, Model, Moment};
+pub use surface::{Capabilities, InlineSurface, PlainSurface, Surface};
+pub use terminal::{Terminal, TerminalOptions};
+pub use text::{MarkdownStream, PROSE_COLUMNS, diff, foreign, foreign_text, highlighted, wrapped};
+pub use view::view;

@@ -1,0 +1,221 @@
+//! The terminal itself: its modes, its size, what it sends and what is written to it.
+//!
+//! [`Terminal`] has a description of the terminal of its own, so that what is set on it (no blocking) is not set for
+//! the programs that share standard input. The modes are undone when it is dropped, on a panic, and by the
+//! [keeper](crate::keeper) if the process is killed.
+
+mod modes;
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags};
+use tokio::io::unix::AsyncFd;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, sleep_until};
+
+pub(crate) use modes::{Kept, restore_termios};
+
+use crate::frame::Size;
+use crate::input::{Input, InputParser};
+use crate::keeper::{Keeper, KeeperProgram};
+
+/// The pause after which what has begun is whole: a lone Escape is a key, a window keeps its size.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The bytes of one read.
+const READ: usize = 64 * 1024;
+
+/// A size for a terminal that does not know its own.
+const USUAL: Size = Size { columns: 80, rows: 24 };
+
+/// The settings of a [`Terminal`].
+#[derive(Clone, Debug, Default)]
+pub struct TerminalOptions {
+    /// Lines as the terminal edits them, for the plain surface: no mode is changed.
+    pub is_plain: bool,
+    /// Restores the terminal if this process is killed.
+    pub keeper: Option<KeeperProgram>,
+}
+
+/// A terminal in the modes that a surface needs.
+#[derive(Debug)]
+pub struct Terminal {
+    tty: AsyncFd<OwnedFd>,
+    options: TerminalOptions,
+    keeper: Option<Keeper>,
+    is_active: bool,
+    parser: InputParser,
+    resizes: Signal,
+    inputs: VecDeque<Input>,
+    escape_at: Option<Instant>,
+    resize_at: Option<Instant>,
+}
+
+impl Terminal {
+    /// Opens the terminal of standard input and sets its modes. Must be called inside of a Tokio runtime.
+    pub fn enter(options: TerminalOptions) -> io::Result<Self> {
+        Self::enter_tty(open_tty()?, options)
+    }
+
+    /// Sets the modes of a terminal that is open. Nothing else may depend on whether its reads block.
+    pub fn enter_tty(tty: OwnedFd, options: TerminalOptions) -> io::Result<Self> {
+        // An `OwnedFd` names the same file as long as it lives.
+        #[expect(
+            deprecated,
+            reason = "what replaces it is unsafe, for types whose file may change"
+        )]
+        let tty = AsyncFd::new(tty)?;
+        let mut terminal = Self {
+            tty,
+            options,
+            keeper: None,
+            is_active: false,
+            parser: InputParser::new(),
+            resizes: signal(SignalKind::window_change())?,
+            inputs: VecDeque::new(),
+            escape_at: None,
+            resize_at: None,
+        };
+        terminal.resume()?;
+        Ok(terminal)
+    }
+
+    /// The size of the window.
+    pub fn size(&self) -> Size {
+        match rustix::termios::tcgetwinsize(self.tty.get_ref()) {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
+                Size { columns: size.ws_col, rows: size.ws_row }
+            }
+            _ => USUAL,
+        }
+    }
+
+    /// Undoes the modes: before an editor, or before the process stops.
+    pub fn suspend(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.is_active) {
+            return Ok(());
+        }
+        let undone = modes::undo(self.tty.get_ref().as_fd());
+        if let Some(keeper) = &mut self.keeper {
+            keeper.pause();
+        }
+        undone
+    }
+
+    /// Sets the modes again.
+    pub fn resume(&mut self) -> io::Result<()> {
+        if self.is_active || self.options.is_plain {
+            return Ok(());
+        }
+        let kept = Kept::of(self.tty.get_ref().as_fd())?;
+        match (&mut self.keeper, &self.options.keeper) {
+            (Some(keeper), _) => keeper.resume(),
+            (None, Some(program)) => {
+                self.keeper = Some(Keeper::start(program, self.tty.get_ref().as_fd(), &kept)?);
+            }
+            (None, None) => {}
+        }
+        // From here on there is something to undo.
+        self.is_active = true;
+        modes::set(self.tty.get_ref().as_fd(), kept)
+    }
+
+    /// Undoes the modes and stops this process group, as Ctrl+Z does elsewhere; returns when it goes on.
+    pub fn stop_process(&mut self) -> io::Result<()> {
+        self.suspend()?;
+        rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
+        self.resume()
+    }
+
+    /// Writes everything, as fast as the terminal takes it.
+    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let mut ready = self.tty.writable().await?;
+            match ready.try_io(|tty| Ok(rustix::io::write(tty.get_ref(), rest)?)) {
+                Ok(Ok(count)) => rest = &rest[count..],
+                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(Err(error)) => return Err(error),
+                Err(_would_block) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The next inputs, which came together. Nothing is lost if this is dropped before it is done.
+    ///
+    /// Fails when the terminal is gone.
+    pub async fn next(&mut self) -> io::Result<Vec<Input>> {
+        loop {
+            if !self.inputs.is_empty() {
+                return Ok(self.inputs.drain(..).collect());
+            }
+            let (escape_at, resize_at) = (self.escape_at, self.resize_at);
+            tokio::select! {
+                ready = self.tty.readable() => {
+                    let mut buffer = vec![0; READ];
+                    let read = ready?.try_io(|tty| {
+                        Ok(rustix::io::read(tty.get_ref(), &mut buffer[..])?)
+                    });
+                    self.take(&buffer, read.ok())?;
+                }
+                () = at(escape_at) => {
+                    self.escape_at = None;
+                    let mut out = Vec::new();
+                    self.parser.flush(&mut out);
+                    self.inputs.extend(out);
+                }
+                _ = self.resizes.recv() => self.resize_at = Some(Instant::now() + PAUSE),
+                () = at(resize_at) => {
+                    self.resize_at = None;
+                    self.inputs.push_back(Input::Resized(self.size()));
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, buffer: &[u8], read: Option<io::Result<usize>>) -> io::Result<()> {
+        let count = match read {
+            None => return Ok(()),
+            Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            Some(Err(error)) => return Err(error),
+            Some(Ok(0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Some(Ok(count)) => count,
+        };
+        let mut out = Vec::new();
+        self.parser.feed(&buffer[..count], &mut out);
+        self.inputs.extend(out);
+        self.escape_at = self.parser.is_pending().then(|| Instant::now() + PAUSE);
+        Ok(())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A terminal that is gone need not be restored.
+        let _ = self.suspend();
+        if let Some(keeper) = self.keeper.take() {
+            keeper.dismiss();
+        }
+    }
+}
+
+/// Waits until a time, or for ever.
+async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A description of the terminal of standard input that is ours alone.
+fn open_tty() -> io::Result<OwnedFd> {
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let name = rustix::termios::ttyname(rustix::stdio::stdin(), Vec::new())?;
+    // The name may belong to another mount namespace.
+    let opened = rustix::fs::open(name, flags, Mode::empty());
+    Ok(opened.or_else(|_| rustix::fs::open("/dev/tty", flags, Mode::empty()))?)
+}

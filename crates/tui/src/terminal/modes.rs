@@ -1,0 +1,155 @@
+//! The modes of a terminal: what they were, what we set, and how they are undone.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::sync::Once;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+
+/// Sets our modes: the title is saved, pastes are bracketed, the focus is told, keys are told apart (kitty keys, else
+/// modifyOtherKeys).
+const ENTER: &[u8] = b"\x1b[22;2t\x1b[?2004h\x1b[?1004h\x1b[>4;2m\x1b[>1u";
+
+/// Asks what the terminal is and can do. Every terminal answers the last question.
+const QUESTIONS: &[u8] = b"\x1b[>q\x1b[?2026$p\x1b[?u\x1b[c";
+
+/// Undoes every mode that may be set, also those of a frame that was cut off in its middle. The cursor is saved first:
+/// leaving the alternate screen and ending a scroll region move it.
+pub(crate) const RESTORE: &[u8] =
+    b"\x18\x1b[?2026l\x1b7\x1b[?1049l\x1b7\x1b[r\x1b8\x1b[?7h\x1b[?25h\
+    \x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?2004l\x1b[?2031l\
+    \x1b[<u\x1b[>4m\x1b[m\x1b[23;2t";
+
+/// The time for which a terminal that takes nothing is waited for.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Special characters of a terminal, in the order in which they are told to the keeper.
+const SPECIAL: [SpecialCodeIndex; 16] = [
+    SpecialCodeIndex::VINTR,
+    SpecialCodeIndex::VQUIT,
+    SpecialCodeIndex::VERASE,
+    SpecialCodeIndex::VKILL,
+    SpecialCodeIndex::VEOF,
+    SpecialCodeIndex::VTIME,
+    SpecialCodeIndex::VMIN,
+    SpecialCodeIndex::VSTART,
+    SpecialCodeIndex::VSTOP,
+    SpecialCodeIndex::VSUSP,
+    SpecialCodeIndex::VEOL,
+    SpecialCodeIndex::VREPRINT,
+    SpecialCodeIndex::VDISCARD,
+    SpecialCodeIndex::VWERASE,
+    SpecialCodeIndex::VLNEXT,
+    SpecialCodeIndex::VEOL2,
+];
+
+/// The terminal whose modes are set now, for a panic.
+static ACTIVE: Mutex<Option<(OwnedFd, Kept)>> = Mutex::new(None);
+
+/// The settings of a terminal before they were ours.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept(Termios);
+
+impl Kept {
+    pub(crate) fn of(tty: BorrowedFd<'_>) -> io::Result<Self> {
+        Ok(Self(tcgetattr(tty)?))
+    }
+
+    /// The settings in numbers, on one line.
+    pub(crate) fn to_line(&self) -> String {
+        let Self(it) = self;
+        let modes = [
+            u64::from(it.input_modes.bits()),
+            u64::from(it.output_modes.bits()),
+            u64::from(it.control_modes.bits()),
+            u64::from(it.local_modes.bits()),
+        ];
+        let special = SPECIAL.iter().map(|index| u64::from(it.special_codes[*index]));
+        let numbers: Vec<String> =
+            modes.into_iter().chain(special).map(|it| it.to_string()).collect();
+        numbers.join(" ")
+    }
+
+    /// The settings of a line, with what it leaves out as the terminal has it.
+    pub(crate) fn from_line(line: &str, tty: BorrowedFd<'_>) -> Option<Self> {
+        let numbers: Vec<u32> = line.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+        let (modes, special) = numbers.split_first_chunk::<4>()?;
+        let mut termios = tcgetattr(tty).ok()?;
+        termios.input_modes = rustix::termios::InputModes::from_bits_retain(modes[0]);
+        termios.output_modes = rustix::termios::OutputModes::from_bits_retain(modes[1]);
+        termios.control_modes = rustix::termios::ControlModes::from_bits_retain(modes[2]);
+        termios.local_modes = rustix::termios::LocalModes::from_bits_retain(modes[3]);
+        for (index, code) in SPECIAL.iter().zip(special) {
+            termios.special_codes[*index] = u8::try_from(*code).ok()?;
+        }
+        Some(Self(termios))
+    }
+
+    fn raw(&self) -> Termios {
+        let mut raw = self.0.clone();
+        raw.make_raw();
+        raw
+    }
+}
+
+/// Sets our modes on a terminal, and undoes them should the process panic.
+pub(super) fn set(tty: BorrowedFd<'_>, kept: Kept) -> io::Result<()> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let earlier = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let active = ACTIVE.try_lock().and_then(|mut active| active.take());
+            if let Some((tty, kept)) = active {
+                let _ = restore(tty.as_fd(), &kept);
+            }
+            earlier(panic);
+        }));
+    });
+    let raw = kept.raw();
+    *ACTIVE.lock() = Some((tty.try_clone_to_owned()?, kept));
+    tcsetattr(tty, OptionalActions::Now, &raw)?;
+    write(tty, ENTER)?;
+    write(tty, QUESTIONS)
+}
+
+/// Undoes our modes. After a panic they are undone already.
+pub(super) fn undo(tty: BorrowedFd<'_>) -> io::Result<()> {
+    let active = ACTIVE.lock().take();
+    active.map_or(Ok(()), |(_, kept)| restore(tty, &kept))
+}
+
+fn restore(tty: BorrowedFd<'_>, kept: &Kept) -> io::Result<()> {
+    let written = write(tty, RESTORE);
+    tcsetattr(tty, OptionalActions::Now, &kept.0)?;
+    written
+}
+
+/// Restores the settings of a terminal unless another program has set its own since.
+pub(crate) fn restore_termios(tty: BorrowedFd<'_>, kept: &Kept) -> io::Result<()> {
+    let (now, raw) = (tcgetattr(tty)?, kept.raw());
+    if now.local_modes == raw.local_modes && now.input_modes == raw.input_modes {
+        tcsetattr(tty, OptionalActions::Now, &kept.0)?;
+    }
+    write(tty, RESTORE)
+}
+
+/// Writes to a terminal that may not block, and gives up on one that takes nothing.
+fn write(tty: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+    while !bytes.is_empty() {
+        match rustix::io::write(tty, bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::AGAIN) => {
+                if poll(&mut [PollFd::new(&tty, PollFlags::OUT)], Some(&patience))? == 0 {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

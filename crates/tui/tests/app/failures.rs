@@ -1,0 +1,268 @@
+//! Failures that are known from elsewhere, each as a test named after it. The numbers are those of the design.
+
+use centurion_protocol::AgentId;
+use centurion_tui::{
+    CommandHint, Effect, Fact, Happening, Input, Key, KeyCode, PromptNumber, When,
+};
+use serde_json::json;
+
+use super::stage::{
+    Stage, call, command, ended, init, progress, result, started, streamed, text, turn_end,
+};
+
+#[test]
+fn a_terminal_at_rest_has_no_timer() {
+    // 5
+    let mut stage = Stage::new();
+    assert_eq!(stage.model.next_tick(), None);
+    stage.types("a");
+    stage.pass(1_000);
+    assert_eq!(stage.model.next_tick(), None, "the draft is saved, and nothing moves");
+    let effects = stage.take_effects();
+    assert!(
+        effects.iter().any(|it| matches!(it, Effect::SaveDraft { text, .. } if text == "a")),
+        "{effects:?}"
+    );
+    stage.event(&init());
+    assert!(stage.model.next_tick().is_some());
+    stage.event(&turn_end());
+    assert_eq!(stage.model.next_tick(), None);
+}
+
+#[test]
+fn a_day_of_events_does_not_grow_the_model() {
+    // 6
+    let mut stage = Stage::new();
+    let mut sizes = Vec::new();
+    for round in 0..3_000 {
+        stage.event(&init());
+        let id = format!("a{round}");
+        stage.event(&started(&id, "scout", "Look around", None));
+        for number in 0..5 {
+            stage.event(&progress(&id, "Read x", number, 100));
+            stage.event(&call(&format!("t{number}"), "Read", &json!({"file_path": "x"})));
+            stage.event(&result(&format!("t{number}"), "line\nline"));
+        }
+        stage.event(&ended(&id, "completed", "found it"));
+        stage.event(&turn_end());
+        stage.printed.clear();
+        stage.effects.clear();
+        stage.now += std::time::Duration::from_mins(1);
+        if round % 1_000 == 999 {
+            sizes.push(format!("{:?}", stage.model).len());
+        }
+    }
+    assert!(sizes[2] <= sizes[1] + sizes[1] / 10, "{sizes:?}");
+}
+
+#[test]
+fn every_agent_has_a_row_with_its_present_call_at_any_depth() {
+    // 8
+    let mut stage = Stage::new();
+    let mut parent: Option<String> = None;
+    for depth in 0..6 {
+        let id = format!("a{depth}");
+        stage.event(&started(&id, &format!("level{depth}"), "Dig", parent.as_deref()));
+        stage.event(&progress(&id, &format!("Bash ./dig{depth}.sh"), 1, 900));
+        parent = Some(id);
+    }
+    let shown = stage.shown();
+    for depth in 0..6 {
+        assert!(
+            shown.contains(&format!("level{depth}"))
+                && shown.contains(&format!("Bash ./dig{depth}.sh")),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn one_agent_is_corrected_stopped_and_revived_while_its_siblings_go_on() {
+    // 9
+    let mut stage = Stage::new();
+    stage.event(&started("a1", "writer", "Write", None));
+    stage.event(&started("a2", "linter", "Lint", None));
+    stage.types("half a prompt");
+    stage.key(Key::plain(KeyCode::Char('x')).ctrl());
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Enter);
+    assert!(stage.shown().contains("main ▸ linter · Lint"), "{}", stage.shown());
+    stage.says("only README");
+    let agent = AgentId::new("a2");
+    let effects = stage.take_effects();
+    let told = |it: &Effect| matches!(it, Effect::Tell { agent: to, text, .. } if *to == agent && text == "only README");
+    assert!(effects.iter().any(told), "{effects:?}");
+    assert!(stage.shown().contains("next: only README"), "{}", stage.shown());
+    stage.press(KeyCode::Escape);
+    assert!(stage.shown().contains("half a prompt"), "each agent has its own draft");
+    stage.key(Key::plain(KeyCode::Char('x')).ctrl());
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Char('x'));
+    assert!(
+        !stage.take_effects().iter().any(|it| matches!(it, Effect::StopTask(_))),
+        "one press stops nothing"
+    );
+    stage.press(KeyCode::Char('x'));
+    let stops: Vec<Effect> = stage
+        .take_effects()
+        .into_iter()
+        .filter(|it| !matches!(it, Effect::SaveDraft { .. }))
+        .collect();
+    assert_eq!(stops, [Effect::StopTask(agent.clone())]);
+    stage.event(&ended("a2", "killed", "stopped"));
+    stage.press(KeyCode::Enter);
+    stage.says("go on");
+    let revives = |it: &Effect| matches!(it, Effect::Tell { agent: to, .. } if *to == agent);
+    assert!(stage.take_effects().iter().any(revives), "a message resumes it");
+    assert!(stage.shown().contains("writer") || stage.rows(100, 40).len() > 3);
+}
+
+#[test]
+fn escape_and_ctrl_c_stop_the_turn_and_no_agent() {
+    // 10
+    for key in [Key::plain(KeyCode::Escape), Key::plain(KeyCode::Char('c')).ctrl()] {
+        let mut stage = Stage::new();
+        stage.event(&init());
+        stage.event(&started("a1", "scout", "Look", None));
+        stage.key(key);
+        let effects = stage.take_effects();
+        assert_eq!(effects, [Effect::Interrupt], "{key:?}");
+    }
+    // In focus, Esc leaves the focus, and the agent goes on.
+    let mut stage = Stage::new();
+    stage.event(&init());
+    stage.event(&started("a1", "scout", "Look", None));
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Enter);
+    stage.press(KeyCode::Escape);
+    assert!(stage.take_effects().is_empty());
+}
+
+#[test]
+fn leaving_takes_two_presses_and_names_what_it_interrupts() {
+    let mut stage = Stage::new();
+    stage.event(&started("a1", "scout", "Look", None));
+    stage.ctrl('c');
+    assert!(stage.shown().contains("this interrupts scout"), "{}", stage.shown());
+    stage.pass(900);
+    stage.ctrl('c');
+    assert!(!stage.take_effects().contains(&Effect::Exit), "too late for one gesture");
+    stage.ctrl('c');
+    assert!(stage.take_effects().contains(&Effect::Exit));
+}
+
+#[test]
+fn a_prompt_that_nothing_answered_comes_back() {
+    let mut stage = Stage::new();
+    stage.says("do it");
+    stage.event(&init());
+    stage.fact(Fact::Held(Vec::new()));
+    stage.press(KeyCode::Escape);
+    assert!(stage.shown().contains("❯ do it"), "{}", stage.shown());
+}
+
+#[test]
+fn queued_words_are_listed_until_the_session_has_read_them_and_can_be_taken_back() {
+    // 20
+    let mut stage = Stage::new();
+    stage.event(&init());
+    stage.says("also cover empty input");
+    stage.types("afterwards");
+    stage.ctrl('x');
+    stage.press(KeyCode::Enter);
+    assert!(stage.shown().contains("next: also cover empty input"), "{}", stage.shown());
+    assert!(stage.shown().contains("later: afterwards"), "{}", stage.shown());
+    let sent = |effects: &[Effect]| -> Vec<(PromptNumber, When)> {
+        let submit = |it: &Effect| match it {
+            Effect::Submit { number, when, .. } => Some((*number, *when)),
+            _ => None,
+        };
+        effects.iter().filter_map(submit).collect()
+    };
+    assert_eq!(sent(&stage.take_effects()), [(PromptNumber(1), When::Next)], "later is held here");
+    stage.fact(Fact::Held(vec![PromptNumber(1)]));
+    assert!(stage.shown().contains("next: also cover empty input"), "it is not read yet");
+    stage.press(KeyCode::Up);
+    assert!(stage.shown().contains("❯ afterwards"), "the last comes back first: {}", stage.shown());
+    stage.ctrl('x');
+    stage.press(KeyCode::Enter);
+    stage.fact(Fact::Held(Vec::new()));
+    assert!(
+        stage.printed.iter().any(|line| line == "› also cover empty input"),
+        "{:?}",
+        stage.printed
+    );
+    stage.take_effects();
+    stage.event(&turn_end());
+    assert_eq!(
+        sent(&stage.take_effects()),
+        [(PromptNumber(3), When::Next)],
+        "held until the turn was over"
+    );
+}
+
+#[test]
+fn a_person_is_called_only_while_looking_elsewhere() {
+    // 23
+    let notified =
+        |stage: &mut Stage| stage.take_effects().iter().any(|it| matches!(it, Effect::Notify(_)));
+    let mut stage = Stage::new();
+    stage.event(&init());
+    stage.event(&turn_end());
+    assert!(!notified(&mut stage), "one looks at it");
+    stage.happens(Happening::Input(&Input::Focus(false)));
+    stage.event(&init());
+    stage.event(&started("a1", "scout", "Look", None));
+    stage.event(&turn_end());
+    assert!(!notified(&mut stage), "an agent is at work");
+    stage.asks(Some("a1"), &["scout"], command("make"));
+    assert!(notified(&mut stage), "it asks");
+    stage.event(&ended("a1", "completed", "done"));
+    assert!(notified(&mut stage), "all is done");
+}
+
+#[test]
+fn typing_is_echoed_while_a_provider_is_silent() {
+    // 7: no key waits for an event.
+    let mut stage = Stage::new();
+    stage.event(&init());
+    for typed in ["e", "ec", "ech", "echo"] {
+        stage.types(&typed[typed.len() - 1..]);
+        assert!(stage.shown().contains(&format!("❯ {typed}")), "{}", stage.shown());
+    }
+}
+
+#[test]
+fn a_streamed_answer_is_printed_once() {
+    let mut stage = Stage::new();
+    stage.event(&init());
+    for event in streamed(&["First.\n\nSec", "ond."]) {
+        stage.event(&event);
+    }
+    stage.event(&text("First.\n\nSecond."));
+    stage.event(&turn_end());
+    let count = |words: &str| stage.printed.iter().filter(|line| line.contains(words)).count();
+    assert_eq!((count("First."), count("Second.")), (1, 1), "{:?}", stage.printed);
+}
+
+#[test]
+fn an_unknown_command_is_not_sent_by_a_slip() {
+    let mut stage = Stage::new();
+    let hint = |name: &str| CommandHint {
+        name: name.to_owned(),
+        about: String::new(),
+        arguments: String::new(),
+    };
+    stage.fact(Fact::Commands(vec![hint("cost")]));
+    stage.says("/cots now");
+    assert!(!stage.take_effects().iter().any(|it| matches!(it, Effect::Submit { .. })));
+    stage.press(KeyCode::Enter);
+    assert!(
+        stage
+            .take_effects()
+            .iter()
+            .any(|it| matches!(it, Effect::Submit { text, .. } if text == " /cots now"))
+    );
+}

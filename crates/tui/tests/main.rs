@@ -1,0 +1,12 @@
+//! Tests of the application side: happenings in, effects and frames out, under a virtual clock.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+#[path = "app/asks.rs"]
+mod asks;
+#[path = "app/failures.rs"]
+mod failures;
+#[path = "app/frames.rs"]
+mod frames;
+#[path = "app/stage.rs"]
+mod stage;
