@@ -21,8 +21,11 @@ impl Provider for Absent {
     }
 }
 
+/// The name of the model that is not there.
+pub(crate) const ABSENT: &str = "none";
+
 /// Stands in for a model that cannot be reached.
 pub(crate) fn absent_model(reason: String, world: Arc<dyn World>) -> Model {
     let policy = RetryPolicy::default();
-    Model::with_provider(Arc::new(Absent(reason)), ProviderKind::Script, "none", policy, world)
+    Model::with_provider(Arc::new(Absent(reason)), ProviderKind::Script, ABSENT, policy, world)
 }

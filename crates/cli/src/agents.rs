@@ -46,7 +46,7 @@ enum Action {
     New(new::NewArgs),
 }
 
-/// Where agents are looked for, besides the files that are always read.
+/// The places in which agents are looked for, besides the files that are always read.
 #[derive(Debug, Default, Args)]
 struct SourceArgs {
     #[command(flatten)]

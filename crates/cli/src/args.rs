@@ -15,6 +15,7 @@ use self::foreign::ForeignArgs;
 use crate::configuration::SettingsArgs;
 use crate::delegation::DelegationArgs;
 use crate::mcp::McpArgs;
+use crate::teammates::flags::MemberArgs;
 
 /// A multi-agent coding runtime.
 #[derive(Clone, Debug, Parser)]
@@ -22,9 +23,13 @@ use crate::mcp::McpArgs;
     name = "centurion",
     version,
     disable_version_flag = true,
+    // The last one counts, as hosts expect that add their flags to a person's.
+    args_override_self = true,
     about = "A multi-agent coding runtime",
     after_help = "Commands:\n  \
-        centurion demo             Show a real agent at work: no key, no network\n  \
+        centurion                  On a terminal: talk, see and steer every agent; docs/terminal.md\n  \
+        centurion demo             Show a real agent at work: no key, no network; --interactive in the terminal\n  \
+        centurion init             Write a first CLAUDE.md, and list what is read here\n  \
         centurion sessions         List the sessions of this directory; `sessions show ID` prints one\n  \
         centurion tasks            The task lists that agents share: `tasks show LIST [NUMBER]` prints one\n  \
         centurion worktrees        What agents that worked apart left: list, show, diff, merge, restore, clean\n  \
@@ -40,7 +45,7 @@ use crate::mcp::McpArgs;
         Models: opus, sonnet, haiku, fable, a full name, openai:NAME, script:FILE, cassette:FILE[=MODEL]."
 )]
 pub(crate) struct RunArgs {
-    /// What to do. Piped input is added to it
+    /// The task. Piped input is added to it
     pub(crate) prompt: Option<String>,
 
     /// Print the version
@@ -92,6 +97,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) delegation: DelegationArgs,
     #[command(flatten)]
+    pub(crate) member: MemberArgs,
+    #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
 }
 
@@ -99,11 +106,11 @@ pub(crate) struct RunArgs {
 #[command(next_help_heading = "Input and output")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct FormatArgs {
-    /// How the result is printed
+    /// The form in which the result is printed
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output_format: OutputFormat,
 
-    /// How input is read: a text, or one JSON message a line
+    /// The form in which input is read: a text, or one JSON message a line
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) input_format: InputFormat,
 
@@ -131,6 +138,10 @@ pub(crate) struct FormatArgs {
     #[arg(long)]
     pub(crate) replay_user_messages: bool,
 
+    /// With stream-json input: begin nothing before the host's `initialize`, which has to be its first line
+    #[arg(long, hide = true)]
+    pub(crate) await_initialize: bool,
+
     /// Show what happens while it happens
     #[arg(long)]
     pub(crate) verbose: bool,
@@ -147,7 +158,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "MODEL", value_delimiter = ',', value_parser = model_name)]
     pub(crate) fallback_model: Vec<String>,
 
-    /// How hard the model works: low, medium, high, xhigh or max
+    /// The effort of the model: low, medium, high, xhigh or max
     #[arg(long, value_name = "LEVEL")]
     pub(crate) effort: Option<Effort>,
 
@@ -159,7 +170,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_thinking_tokens: Option<u32>,
 
-    /// How much of its thinking the model shows: summarized or omitted
+    /// The form in which the model shows its thinking: summarized or omitted
     #[arg(long, value_name = "HOW")]
     pub(crate) thinking_display: Option<DisplayChoice>,
 
@@ -167,7 +178,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "NAMES", num_args = 1.., value_delimiter = ',')]
     pub(crate) betas: Vec<Beta>,
 
-    /// How many tokens the model is told that its task may take
+    /// The number of tokens that the model is told its task may take
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) task_budget: Option<u64>,
 
@@ -219,7 +230,8 @@ pub(crate) struct PermissionArgs {
     #[arg(long, value_name = "NAMES", num_args = 1..)]
     pub(crate) tools: Option<Vec<String>>,
 
-    /// How much runs without asking: default, acceptEdits, plan, auto, dontAsk or bypassPermissions
+    /// The permission mode, which decides on what runs without asking: default, acceptEdits, plan, auto, dontAsk or
+    /// bypassPermissions
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<Mode>,
 
@@ -231,11 +243,11 @@ pub(crate) struct PermissionArgs {
     #[arg(long)]
     pub(crate) allow_dangerously_skip_permissions: bool,
 
-    /// Who answers questions: host, or none to deny them at once
+    /// The side that answers questions: host, or none to deny them at once
     #[arg(long, value_name = "WHO", default_value = "host")]
     pub(crate) permission_prompts: PermissionPrompts,
 
-    /// Who is asked: a tool of an MCP server (`mcp__server__tool`), or `stdio` for the host
+    /// The tool that is asked: one of an MCP server (`mcp__server__tool`), or `stdio` for the host
     #[arg(long, value_name = "TOOL", value_parser = PromptTool::parse)]
     pub(crate) permission_prompt_tool: Option<PromptTool>,
 }
@@ -317,7 +329,7 @@ pub(crate) enum DisplayChoice {
 }
 
 impl ModelArgs {
-    /// How the model thinks, if a flag says so.
+    /// The thinking that a flag asks for, if one does.
     pub(crate) fn chosen_thinking(&self) -> Option<Thinking> {
         match (self.thinking, self.max_thinking_tokens) {
             (None, None) => None,
@@ -329,7 +341,7 @@ impl ModelArgs {
         }
     }
 
-    /// What requests say beyond what all say.
+    /// Fields of requests beyond those that all have.
     pub(crate) fn extras(&self) -> RequestExtras {
         RequestExtras {
             betas: self.betas.clone(),
@@ -370,7 +382,7 @@ fn model_name(text: &str) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-fn session_id(text: &str) -> Result<SessionId, String> {
+pub(crate) fn session_id(text: &str) -> Result<SessionId, String> {
     text.parse().map_err(|_| {
         "an id such as 7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11 is needed; `centurion sessions` lists them".to_owned()
     })
@@ -421,7 +433,7 @@ fn money(text: &str) -> Result<f64, String> {
 }
 
 impl RunArgs {
-    /// What the flags mean together; `Err` is a message for the person who typed them.
+    /// Checks the flags together; `Err` is a message for the person who typed them.
     pub(crate) fn check(&self) -> Result<(), String> {
         let (format, session) = (&self.format, &self.session);
         let streams = format.output_format == OutputFormat::StreamJson;
@@ -501,7 +513,7 @@ impl RunArgs {
         self
     }
 
-    /// What is logged: nothing, or what fits a filter.
+    /// The filter of the log; `None` logs nothing.
     pub(crate) fn log_filter(&self) -> Option<&str> {
         let is_on = self.debug_to_stderr || self.debug_file.is_some();
         self.debug.as_deref().or_else(|| is_on.then_some("debug"))

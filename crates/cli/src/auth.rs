@@ -34,7 +34,7 @@ enum Action {
     },
 }
 
-/// Where a key comes from.
+/// The source of a key.
 struct Source {
     method: &'static str,
     provider: &'static str,
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &AuthArgs) -> anyhow::Result<ExitCode> {
     Ok(if source.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What a run would use.
+/// The source that a run would use.
 fn source(settings: &Settings, env: &Env) -> Option<Source> {
     let has = |name: &str| env.get(name).is_some_and(|value| !value.trim().is_empty());
     let of_anthropic = |method, key| Source { method, provider: "firstParty", key };

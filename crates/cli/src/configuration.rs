@@ -1,11 +1,13 @@
-//! What people wrote on disk for this run: settings, as far as this folder is trusted to bring them.
+//! Files that people wrote for this run: settings, as far as this folder is trusted to bring them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
 use centurion_config::paths::main_checkout;
-use centurion_config::settings::{FlagSettings, LevelChoice, Settings, SettingsSources};
+use centurion_config::settings::{
+    FlagSettings, LevelChoice, ParentSettings, Settings, SettingsSources,
+};
 use centurion_config::trust::{Trust, TrustKey, TrustSources, TrustState};
 use clap::Args;
 
@@ -19,7 +21,11 @@ pub(crate) struct SettingsArgs {
     #[arg(long, value_name = "FILE|JSON")]
     pub(crate) settings: Option<String>,
 
-    /// Which settings are read: any of user, project and local, with commas
+    /// Limits of the program that starts this one, as JSON; what would loosen something is left out
+    #[arg(long, value_name = "JSON", hide = true)]
+    pub(crate) managed_settings: Option<String>,
+
+    /// The settings that are read: any of user, project and local, with commas
     #[arg(long, value_name = "LEVELS", value_parser = LevelChoice::parse)]
     pub(crate) setting_sources: Option<LevelChoice>,
 }
@@ -41,6 +47,7 @@ impl Configuration {
         let sources = SettingsSources {
             managed_dir: Some(PathBuf::from(MANAGED)),
             flag,
+            parent: args.managed_settings.as_deref().map(ParentSettings::parse).transpose()?,
             start_dir: cwd.clone(),
             checkout: main_checkout(cwd),
             home: surroundings.home.clone(),
@@ -59,6 +66,18 @@ impl Configuration {
     pub(crate) fn warn(&self) {
         for problem in self.settings.problems() {
             note(&format!("warning: {problem}"));
+        }
+        let sources = self.settings.sources();
+        if let Some(parent) = &sources.parent {
+            if sources.is_managed() {
+                note(
+                    "warning: --managed-settings does not count beside the administrator's settings",
+                );
+            }
+            if !parent.left_out.is_empty() {
+                let names = parent.left_out.join(", ");
+                note(&format!("warning: --managed-settings can only tighten; left out: {names}"));
+            }
         }
         for problem in self.settings.unaccepted() {
             note(&format!("warning: {problem}"));

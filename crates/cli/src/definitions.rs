@@ -1,5 +1,5 @@
-//! What the commands about agents and the commands about skills share: where both are looked for, how they are
-//! listed, checked, explained and written.
+//! The common part of the commands about agents and the commands about skills: where both are looked for, how they
+//! are listed, checked, explained and written.
 
 pub(crate) mod explained;
 pub(crate) mod findings;

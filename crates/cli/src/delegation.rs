@@ -11,13 +11,15 @@ use centurion_config::mcp::{
     McpConfiguration, McpOrigin, McpReference, McpScope, McpServer, McpVariables, parse_references,
 };
 use centurion_config::plugins::{PluginCatalog, PluginLoader, PluginSources};
-use centurion_config::settings::{ChildMode, ForkGate, SessionMode as ModeSetting, Settings};
+use centurion_config::settings::{
+    ChildMode, ForkGate, SessionMode as ModeSetting, Settings, TeammateMode,
+};
 use centurion_config::skills::SkillCatalog;
 use centurion_config::trust::collect_texts;
 use centurion_engine::{
     AgentOptions, AgentServers, AgentServersError, BroughtBy, Definitions, DelegationRules, Limits,
-    MainFlags, PeerOptions, SessionMode, TASK_TOOLS, TaskListPlace, TeamOptions, ToolChoice,
-    worktree_name,
+    MainFlags, ModelRefusal, PeerOptions, SessionMode, TASK_TOOLS, TaskListPlace, TeamOptions,
+    ToolChoice, worktree_name,
 };
 use centurion_hooks::{HookOrigin, HookSet, HookSource, PluginSource};
 use centurion_host::ModelLimits;
@@ -35,6 +37,7 @@ use crate::mcp;
 use crate::output::note;
 use crate::skills;
 use crate::surroundings::Surroundings;
+use crate::teammates;
 
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Agents")]
@@ -63,6 +66,10 @@ pub(crate) struct DelegationArgs {
     #[arg(long)]
     pub(crate) forward_subagent_text: bool,
 
+    /// The processes in which members of a team run: in-process, process, tmux, or auto for tmux inside of tmux
+    #[arg(long, value_name = "WHERE", value_parser = teammate_mode)]
+    pub(crate) teammate_mode: Option<TeammateMode>,
+
     /// The main agent only directs others: it starts agents, all in the background
     #[arg(long, conflicts_with_all = ["assistant", "proactive"])]
     pub(crate) coordinator: bool,
@@ -74,6 +81,11 @@ pub(crate) struct DelegationArgs {
     /// The main agent acts by itself and never waits for others
     #[arg(long)]
     pub(crate) proactive: bool,
+}
+
+fn teammate_mode(word: &str) -> Result<TeammateMode, String> {
+    TeammateMode::named(word)
+        .ok_or_else(|| "one of in-process, process, tmux and auto is needed".to_owned())
 }
 
 /// The plugins of a run.
@@ -130,14 +142,14 @@ pub(crate) fn plugin_hooks(plugins: &PluginCatalog) -> Vec<HookSet> {
     sets
 }
 
-/// What a run found on disk about agents and what they bring.
+/// The files about agents that a run found, and the parts that agents bring.
 pub(crate) struct Found {
     pub(crate) plugins: Arc<PluginCatalog>,
     pub(crate) servers: McpConfiguration,
     definitions: Arc<Definitions>,
 }
 
-/// What a run is made of, as far as its agents need it.
+/// The parts of a run that its agents need.
 pub(crate) struct Run<'a> {
     pub(crate) args: &'a RunArgs,
     pub(crate) settings: &'a Settings,
@@ -213,7 +225,9 @@ impl Found {
                 has_turns: args.model.max_turns.is_some(),
             },
             servers: Some(Arc::new(servers)),
-            refuse_model: Arc::new(move |name| Some(limits.check(name, &model).err()?.to_string())),
+            check_model: Arc::new(move |name| {
+                limits.check(name, &model).map_err(ModelRefusal::new)
+            }),
             memory: (!args.bare).then(|| memory_places(surroundings, settings, env)),
             only_plugin_hooks: settings.plugin_only().hooks.is_some(),
             settings_files: settings.files().map(|(_, path)| path.to_owned()).collect(),
@@ -222,6 +236,12 @@ impl Found {
             worktrees: settings.worktrees(),
             task_list: task_list(args, settings, env, surroundings, run.session),
             team: has_team(settings, env).then(|| team(env, run.session)),
+            member_processes: if has_team(settings, env) {
+                teammates::back_end(args, settings, env, surroundings)?
+            } else {
+                None
+            },
+            lead: None,
             peers: Some(PeerOptions {
                 directory: surroundings.dirs.peers_dir(),
                 accepts: settings.accepts_other_sessions(),
@@ -235,7 +255,7 @@ impl Found {
     }
 }
 
-/// How long a member of a team that was asked to end may go on.
+/// The longest time that a member of a team goes on after it was asked to end.
 const TEARDOWN: Duration = Duration::from_mins(1);
 
 /// Whether agents with a name join a team.
@@ -279,7 +299,7 @@ fn task_list(
     is_wanted.then_some(TaskListPlace { lists, name })
 }
 
-/// Where agents keep their memories. A directory of the user's choice that cannot be one is told at once.
+/// The directories of agents' memories. A directory of the user's choice that cannot be one is told at once.
 fn memory_places(surroundings: &Surroundings, settings: &Settings, env: &Env) -> MemoryPlaces {
     let places = MemoryPlaces::new(
         &surroundings.dirs,
@@ -296,7 +316,7 @@ fn memory_places(surroundings: &Surroundings, settings: &Settings, env: &Env) ->
     places
 }
 
-/// Which agent the session runs as: the flag's, the settings', a plugin's.
+/// The agent that the session runs as: the flag's, the settings', a plugin's.
 fn main_agent(
     args: &DelegationArgs,
     settings: &Settings,
@@ -314,7 +334,7 @@ fn fixes_effort(env: &Env) -> bool {
     env.get("CLAUDE_CODE_EFFORT_LEVEL").is_some_and(|level| level != "auto")
 }
 
-/// What the user chose about agents that others start.
+/// The user's choices about agents that others start.
 fn rules(args: &RunArgs, settings: &Settings, env: &Env) -> anyhow::Result<DelegationRules> {
     let chosen = settings.subagents();
     let flags = &args.delegation;

@@ -8,6 +8,7 @@ mod repository;
 mod team;
 mod witness;
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use centurion_config::paths::Dirs;
 use centurion_config::skills::SkillSources;
 use centurion_engine::builtin::{self, Switches};
 use centurion_engine::{
-    AgentOptions, Base, Definitions, Options, PermissionOptions, Session, Start, Storage,
+    AgentOptions, Base, Definitions, Options, PermissionOptions, Session, Start, Storage, View,
 };
 use centurion_host::{Front, Fronts};
 use centurion_model::Model;
@@ -28,6 +29,7 @@ use clap::Parser;
 
 use self::team::TeamWitness;
 use self::witness::{Step, Witness};
+use crate::interactive;
 use crate::output::{LiveView, note};
 use crate::setup;
 use crate::surroundings::Surroundings;
@@ -42,15 +44,22 @@ const ALLOWED: &str = "Bash(./test.sh *),Bash(./sum.sh *),Bash(bash product.sh *
 /// Shows agents at work, without a key or a network.
 #[derive(Debug, Parser)]
 #[command(name = "centurion demo")]
-pub(crate) struct DemoArgs {}
+pub(crate) struct DemoArgs {
+    /// Play it in the terminal: look at the agents, speak to them, and leave when you like
+    #[arg(long)]
+    interactive: bool,
+}
 
-pub(crate) async fn run(_: DemoArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let scratch =
         tempfile::Builder::new().prefix("centurion-demo-").tempdir()?.keep().canonicalize()?;
     let project = scratch.join("project");
     let surroundings = Surroundings::observe()?;
     repository::prepare(&surroundings.env, &project)
         .context("cannot prepare the scratch repository")?;
+    if args.interactive {
+        return Box::pin(play_in_terminal(&surroundings, &scratch, &project)).await;
+    }
     note(&format!("A scratch repository with a failing test: {}", project.display()));
     note(&format!("The prompt: {PROMPT}\n"));
     let env = Env::from([("CENTURION_CONFIG_DIR", &*scratch.join("state").to_string_lossy())]);
@@ -77,6 +86,27 @@ pub(crate) async fn run(_: DemoArgs) -> anyhow::Result<ExitCode> {
     steps.extend(witness.steps(&lists, &project));
     sum_up(&steps, &scratch, &project, &dirs, id);
     Ok(if steps.iter().all(|step| step.is_seen) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Plays the first scene where a person can look at it and take part.
+async fn play_in_terminal(
+    surroundings: &Surroundings,
+    scratch: &Path,
+    project: &Path,
+) -> anyhow::Result<ExitCode> {
+    ensure!(
+        std::io::stdin().is_terminal() && std::io::stdout().is_terminal(),
+        "there is no terminal"
+    );
+    let env = Env::from([("CENTURION_CONFIG_DIR", &*scratch.join("state").to_string_lossy())]);
+    let dirs = Dirs::new(&env, None)?;
+    let stage = Stage { surroundings, scratch, project, dirs: &dirs };
+    let mut place = surroundings.elsewhere(project.to_owned());
+    place.dirs = dirs.clone();
+    let options = async |view| stage.options_for(SCENARIO, view).await;
+    Box::pin(interactive::perform(&place, PROMPT, options)).await?;
+    note(&format!("The scratch repository: {}", project.display()));
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Says what was seen, and where all of it is.
@@ -111,7 +141,7 @@ async fn play(options: Options, prompt: &str) -> anyhow::Result<SessionId> {
     Ok(session.id())
 }
 
-/// Where the demo is played.
+/// The scene of the demo.
 struct Stage<'a> {
     surroundings: &'a Surroundings,
     scratch: &'a Path,
@@ -120,8 +150,14 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// What a session that plays a scenario is opened with.
+    /// The options of a session that plays a scenario.
     async fn options(&self, text: &str, witness: Arc<dyn Front>) -> anyhow::Result<Options> {
+        let live: Arc<dyn Front> = Arc::new(LiveView::new(self.surroundings.paints()));
+        self.options_for(text, Arc::new(Fronts::new([live, witness]))).await
+    }
+
+    /// The same, shown to a view.
+    async fn options_for(&self, text: &str, view: Arc<dyn View>) -> anyhow::Result<Options> {
         let Self { surroundings, scratch, project, dirs } = *self;
         let scenario = scratch.join("scenario.json");
         std::fs::write(&scenario, text)?;
@@ -129,8 +165,6 @@ impl Stage<'_> {
         let env = Arc::clone(&surroundings.env);
         let spec = format!("script:{}", scenario.display());
         let model = Model::open(Some(&spec), &env, Arc::clone(&world)).await?;
-        let live: Arc<dyn Front> = Arc::new(LiveView::new(surroundings.paints()));
-        let view = Fronts::new([live, witness]);
         let session = world.session_id();
         let base = Base {
             repository: Some(project.to_owned()),
@@ -155,7 +189,7 @@ impl Stage<'_> {
         Ok(Options {
             start: Start::New(session),
             permission: PermissionOptions::new(policy),
-            view: Arc::new(view),
+            view,
             agents: AgentOptions::new(Definitions::new(
                 AgentSources { built_in, ..AgentSources::default() },
                 SkillSources::default(),

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let unaccepted = trust::differences(&configuration.trust, &surroundings)?;
     let (servers, server_problems) =
         mcp::summary(&mcp::configuration(&surroundings, &configuration, &args.mcp)?);
-    let (hooks, hook_problems) = extensions::hook_summary(settings);
+    let hooks = extensions::hook_summary(settings);
     let skills = cut_skills(&surroundings, &configuration)?;
     let support = Support::detect().to_string();
     let bounds = bounds(setup::command_limits(settings));
@@ -59,8 +59,9 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
         ("Not in force", &idle),
         ("MCP servers", &servers),
         ("Problems with them", &server_problems),
-        ("Hooks", &hooks),
-        ("Problems with hooks", &hook_problems),
+        ("Hooks", &hooks.hooks),
+        ("Hooks that are kept off", &hooks.off),
+        ("Problems with hooks", &hooks.problems),
         ("Skills that models are not told all of", &skills),
         ("This folder", &vec![trust]),
         ("Not accepted in it", &unaccepted),
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     ] {
         output.write_text(&section(title, lines));
     }
-    Ok(if problems.is_empty() && server_problems.is_empty() && hook_problems.is_empty() {
+    Ok(if problems.is_empty() && server_problems.is_empty() && hooks.problems.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
@@ -103,7 +104,7 @@ fn cut_skills(
     Ok(cut.into_iter().flatten().chain(unlisted).collect())
 }
 
-/// What commands may use, and how they are held to it.
+/// The limits of commands, and the means that hold them.
 fn bounds(limits: CommandLimits) -> Vec<String> {
     const MEGABYTE: u64 = 1 << 20;
     let megabytes = |bytes: u64| format!("{} MB", bytes / MEGABYTE);

@@ -1,4 +1,4 @@
-//! What extends the agents of a run: the hooks of its settings and its MCP servers.
+//! Extensions of a run's agents: the hooks of its settings and its MCP servers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,16 +23,16 @@ use crate::output::note;
 use crate::setup;
 use crate::surroundings::Surroundings;
 
-/// How long a server may take to connect, unless `MCP_TIMEOUT` says otherwise. The first turn waits so long for
-/// servers of `--mcp-config` and of hosts, and for those whose tools the command line names.
+/// The longest time that a server takes to connect, unless `MCP_TIMEOUT` says otherwise. The first turn waits so long
+/// for servers of `--mcp-config` and of hosts, and for those whose tools the command line names.
 const CONNECT: Duration = Duration::from_secs(30);
 
-/// How long the first turn waits for all other servers. Most are there within a second; an old one that drops the
-/// question which protocol it speaks is greeted after two. What takes longer is slow or hangs: the run goes on, and
-/// later turns have its tools.
+/// The longest time that the first turn waits for all other servers. Most are there within a second; an old one that
+/// drops the question which protocol it speaks is greeted after two. A server that takes longer is slow or hangs: the
+/// run goes on, and later turns have its tools.
 const FIRST_TURN: Duration = Duration::from_secs(5);
 
-/// What surrounds the extensions of a run.
+/// The surroundings of a run's extensions.
 pub(crate) struct Around<'a> {
     pub(crate) env: &'a Arc<Env>,
     /// The directories that the agents work in.
@@ -87,6 +87,7 @@ pub(crate) fn extensions(
         asked_tools: named_tools(&args.permissions.allowed_tools),
         server_patience: patience,
         elicitations,
+        tools: Vec::new(),
     };
     Ok((extensions, pool))
 }
@@ -248,16 +249,29 @@ pub(crate) fn server_judge(
 }
 
 /// The hooks that there are and what is wrong with them, for people.
-pub(crate) fn hook_summary(settings: &Settings) -> (Vec<String>, Vec<String>) {
+pub(crate) fn hook_summary(settings: &Settings) -> HookSummary {
     let hooks = HookSet::from_settings(settings);
     let line = |(event, handler): (Event, &centurion_hooks::Handler)| {
         format!("{event}: {} ({})", handler.action.label(), handler.origin)
     };
-    let problems = hooks.problems().iter().map(ToString::to_string);
+    let (off, wrong): (Vec<_>, Vec<_>) = hooks.problems().iter().partition(|it| it.is_off);
     let idle = never_fired(&hooks)
         .into_iter()
         .map(|(event, place)| format!("{place}: {event} does not happen in this version"));
-    (hooks.handlers().map(line).collect(), problems.chain(idle).collect())
+    HookSummary {
+        hooks: hooks.handlers().map(line).collect(),
+        off: off.into_iter().map(ToString::to_string).collect(),
+        problems: wrong.into_iter().map(ToString::to_string).chain(idle).collect(),
+    }
+}
+
+/// The hooks of the settings, in lines for people.
+pub(crate) struct HookSummary {
+    pub(crate) hooks: Vec<String>,
+    /// Styles that are kept off, with the reason.
+    pub(crate) off: Vec<String>,
+    /// Mistakes in others.
+    pub(crate) problems: Vec<String>,
 }
 
 /// Events with hooks that nothing makes happen, each with where the hook is.

@@ -17,6 +17,7 @@ use centurion_protocol::{Block, Outcome, SystemWorld, World};
 use crate::args::{InputFormat, OutputFormat, RunArgs};
 use crate::configuration::Configuration;
 use crate::input::{HostLines, Input};
+use crate::interactive;
 use crate::log::start_logging;
 use crate::output::{self, LiveView, ReaderWatch, TextView, end_soon, lost_reader, note};
 use crate::retention::Sweep;
@@ -29,12 +30,19 @@ use crate::surroundings::Surroundings;
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let mut args = args.settle();
     start_logging(args.log_filter(), args.debug_file.as_deref())?;
+    if interactive::is_wanted(&args) {
+        return Box::pin(interactive::run(args)).await;
+    }
     for warning in args.foreign.warnings() {
         note(&format!("warning: {warning}"));
     }
     let streams_input = args.format.input_format == InputFormat::StreamJson;
     let prompt = if streams_input { None } else { Some(prompt(&args)?) };
-    let mut lines = if streams_input { Some(HostLines::open().await) } else { None };
+    let mut lines = match (streams_input, args.format.await_initialize) {
+        (false, _) => None,
+        (true, false) => Some(HostLines::open().await),
+        (true, true) => Some(HostLines::open_with_request().await?),
+    };
     if let Some(opening) = lines.as_ref().and_then(HostLines::opening) {
         opening.lay_under(&mut args);
     }
@@ -63,7 +71,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What the user says: one prompt, or the lines of a host.
+/// The words of the user: one prompt, or the lines of a host.
 struct Said<'a> {
     prompt: Option<String>,
     lines: &'a mut Option<HostLines>,
@@ -83,11 +91,7 @@ async fn run_session(
     let configuration = Configuration::load(surroundings, &args.settings)?;
     configuration.warn();
     let sweep = Sweep::new(&configuration.settings, &surroundings.dirs, SystemTime::now());
-    let view: Arc<dyn View> = Arc::clone(front) as Arc<dyn View>;
-    let host = streams_input.then(|| Arc::clone(output));
-    let mirror = args.format.session_mirror.then(|| TranscriptMirror(Arc::clone(output)));
-    let mirror = mirror.map(|mirror| Arc::new(mirror) as Arc<dyn Mirror>);
-    let io = SessionIo { world: Arc::clone(&world), view, host, mirror };
+    let io = session_io(args, &world, front, output);
     let (options, lasting) = setup::options(args, surroundings, configuration, io).await?;
     let (model, thinking) = (options.model.clone(), options.settings.thinking);
     let mut telling = pin!(slow_servers::tell(options.extensions.servers.clone()));
@@ -140,7 +144,7 @@ async fn run_session(
         ended = drive(&mut session, input.as_ref().zip(lines.as_mut()), output, signals) => ended,
         never = &mut telling => match never {},
     };
-    // What came in was not understood.
+    // Input that was not understood makes the run end badly.
     let has_garbage = input.as_ref().is_some_and(Input::has_garbage);
     let remembering = session.remembering().filter(|_| !matches!(ended, Ended::BySignal(_)));
     drop((session, handle, input));
@@ -150,6 +154,24 @@ async fn run_session(
     }
     let ended = if has_garbage && matches!(ended, Ended::Well) { Ended::Badly } else { ended };
     Ok((ended, lasting, remembering))
+}
+
+/// The places that a session tells of itself.
+fn session_io(
+    args: &RunArgs,
+    world: &Arc<dyn World>,
+    front: &Arc<dyn Front>,
+    output: &Arc<OutputQueue>,
+) -> SessionIo {
+    let has_host = args.format.input_format == InputFormat::StreamJson;
+    let mirror = args.format.session_mirror.then(|| TranscriptMirror(Arc::clone(output)));
+    SessionIo {
+        world: Arc::clone(world),
+        view: Arc::clone(front) as Arc<dyn View>,
+        host: has_host.then(|| Arc::clone(output)),
+        mirror: mirror.map(|mirror| Arc::new(mirror) as Arc<dyn Mirror>),
+        answerer: None,
+    }
 }
 
 /// Makes of the session what the settings want, now that its reader has everything. A signal ends that, and nothing else.
@@ -173,7 +195,7 @@ async fn next_signal(signals: &mut Option<Signals>) -> u8 {
     }
 }
 
-/// How the wait for the reader ended.
+/// The end of the wait for the reader.
 struct Finished {
     written: io::Result<()>,
     /// The exit code of the signal that ended the wait, if one did.
@@ -262,7 +284,7 @@ async fn drive(
     }
 }
 
-/// How a run ended.
+/// The end of a run.
 enum Ended {
     Well,
     Badly,
@@ -272,13 +294,6 @@ enum Ended {
 
 /// The prompt: the argument, piped input, or both.
 fn prompt(args: &RunArgs) -> anyhow::Result<String> {
-    if !args.print && io::stdin().is_terminal() && io::stdout().is_terminal() {
-        bail!(
-            "there is no interactive terminal in this version\n\
-             help: centurion -p \"what to do\"\n\
-             help: centurion demo"
-        );
-    }
     let argument = args.prompt.as_deref().unwrap_or("").trim();
     let piped = stdin::read_piped(!argument.is_empty())?;
     let prompt = match (argument, piped.trim()) {

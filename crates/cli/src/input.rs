@@ -27,7 +27,7 @@ struct InputLine {
     kind: String,
     message: Option<InputMessage>,
     uuid: Option<RecordId>,
-    /// How soon: `now` also stops the run that is under way.
+    /// The urgency: `now` also stops the run that is under way.
     priority: Option<Priority>,
     request_id: Option<String>,
     request: Option<Value>,
@@ -70,6 +70,16 @@ impl HostLines {
         let mut lines = Lines::new(tokio::io::stdin());
         let first = tokio::time::timeout(FIRST_LINE, lines.next()).await.ok();
         Self { lines, is_late: first.is_none(), first }
+    }
+
+    /// Waits for the request that begins a session, however long that takes; it has to come first.
+    pub(crate) async fn open_with_request() -> anyhow::Result<Self> {
+        let mut lines = Lines::new(tokio::io::stdin());
+        let first = Some(lines.next().await);
+        let lines = Self { lines, is_late: false, first };
+        let is_asked = lines.opening().is_some();
+        anyhow::ensure!(is_asked, "--await-initialize: the host's first line is not `initialize`");
+        Ok(lines)
     }
 
     /// The wishes of the first line, if it begins a session.
@@ -153,7 +163,7 @@ impl Input {
             self.has_garbage.store(true, Ordering::Relaxed);
             note(&format!("error: line {number} of the input was not understood: {problem}"));
         }
-        // What was asked is answered before the session may end. No answer waits for a host that says nothing more.
+        // Open requests are answered before the session may end. No answer waits for a host that says nothing more.
         self.control.disconnect();
         while answering.next().await.is_some() {}
         self.control.handle.close();
@@ -258,16 +268,16 @@ impl Input {
     }
 }
 
-/// How many requests of the other side may be under way at once; more are answered with an error.
+/// The most requests of the other side that may be under way at once; more are answered with an error.
 pub(crate) const MOST_OPEN_REQUESTS: usize = 256;
 
 /// The longest line that is taken: a prompt with all its pictures.
 const LONGEST_LINE: usize = 64 * 1024 * 1024;
 
-/// How many values a line may have: each takes far more memory than text.
+/// The most values of a line: each takes far more memory than text.
 const MOST_VALUES: usize = 200_000;
 
-/// What a line was.
+/// The kind of a line.
 enum Taken {
     /// Acted on.
     Done,

@@ -1,4 +1,4 @@
-//! What sandboxed commands must not change even where they may write: what makes this program, or git, run
+//! Files that sandboxed commands must not change even where they may write: those that make this program, or git, run
 //! something later without a question.
 //!
 //! Existing files are found at any depth; at the top of a directory the places of missing ones are held, too.
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use centurion_config::repository::named_by_configuration;
 use centurion_sandbox::is_placeholder;
 
-/// How many directories are looked into, the nearest first.
+/// The most directories that are looked into, the nearest first.
 const MOST_DIRECTORIES: usize = 5_000;
 
 /// Directories of definitions.
@@ -21,7 +21,7 @@ const DEFINITIONS: [&str; 2] = [".claude", ".centurion"];
 /// An agent's own worktrees, which it works in, among the definitions.
 const WORKTREES: &str = "worktrees";
 
-/// What may lie among the definitions, beside worktrees; directories end with a slash.
+/// Entries that may lie among the definitions, beside worktrees; directories end with a slash.
 const PARTS: [&str; 12] = [
     "agents/",
     "commands/",
@@ -37,7 +37,7 @@ const PARTS: [&str; 12] = [
     "workflows/",
 ];
 
-/// What decides in the directory of a repository which programs git runs. The rest of it changes with every
+/// Entries in the directory of a repository that decide which programs git runs. The rest of it changes with every
 /// commit.
 const GIT_PARTS: [&str; 5] =
     ["commondir", "config", "config.worktree", "hooks/", "info/attributes"];
@@ -58,7 +58,7 @@ const OTHERS: [&str; 11] = [
     "lefthook.yml",
 ];
 
-/// What shells run when they start and end. In the home directory, the missing ones are held as well.
+/// Files that shells run when they start and end. In the home directory, the missing ones are held as well.
 pub(crate) const SHELL_FILES: [&str; 10] = [
     ".bash_aliases",
     ".bash_login",
@@ -125,9 +125,9 @@ impl Kept<'_> {
             // A file that leads to the repository, or a link.
             Some(_) => self.paths.push(git),
             None if missing == Missing::Held => {
-                // What must not become a repository. With `HEAD` and two directories any directory is one: a file
-                // in the place of one of these is enough. `HEAD` comes last, because git takes `HEAD` in commands
-                // for that file.
+                // A directory must not become a repository. With `HEAD` and two directories any directory is one: a
+                // file in the place of one of these is enough. `HEAD` comes last, because git takes `HEAD` in
+                // commands for that file.
                 self.paths.extend(["commondir", "config", "hooks/"].map(|part| git.join(part)));
                 let is_missing = |part: &PathBuf| !is_there(part);
                 let parts = ["refs", "objects", "HEAD"].map(|part| directory.join(part));
@@ -202,7 +202,7 @@ impl Kept<'_> {
                 let name = entry.file_name();
                 let is_kept = name == ".git" || DEFINITIONS.iter().any(|kept| name == *kept);
                 let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                // What agents work in lies among the definitions.
+                // The worktrees of agents lie among the definitions.
                 let worktrees = entry.path().join(WORKTREES);
                 if is_dir && name != ".git" && is_kept && worktrees.is_dir() {
                     waiting.push_back(worktrees);

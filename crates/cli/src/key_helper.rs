@@ -13,9 +13,9 @@ use tokio::process::Command;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-/// How long a key is used before the command is asked again.
+/// The time for which a key is used before the command is asked again.
 const LIFETIME: Duration = Duration::from_mins(5);
-/// How long the command may take: it may have to ask a server over a network.
+/// The longest time that the command may take: it may have to ask a server over a network.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The command, and the key that it printed last.
@@ -40,7 +40,7 @@ impl HelperCommand {
         Self { command, env, cwd, lifetime, kept: Mutex::default() }
     }
 
-    /// What the command prints.
+    /// Runs the command, and returns its output.
     async fn ask(&self) -> Result<String, String> {
         let failed = |why: String| format!("apiKeyHelper gives no key: {why}");
         let running = Command::new("/bin/sh")
@@ -75,7 +75,7 @@ impl HelperCommand {
 /// The most that is read of what a helper prints.
 const MOST_PRINTED: usize = 64 * 1024;
 
-/// What a helper prints, to its end or to the limit.
+/// Reads the output of a helper, to its end or to the limit.
 async fn beginning(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {

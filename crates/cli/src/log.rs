@@ -26,7 +26,7 @@ pub(crate) fn start_logging(filter: Option<&str>, file: Option<&Path>) -> anyhow
     tracing::subscriber::set_global_default(log).context("logging has begun already")
 }
 
-/// Which targets are logged, from which level on.
+/// The targets that are logged, each from a level on.
 #[derive(Debug)]
 struct Filter {
     /// Longest target first; the empty target is every target.

@@ -15,7 +15,9 @@ mod doctor;
 mod explain;
 mod extensions;
 mod headless;
+mod init;
 mod input;
+mod interactive;
 mod kept;
 mod key_helper;
 mod live_settings;
@@ -38,6 +40,7 @@ mod slow_servers;
 mod stdin;
 mod surroundings;
 mod tasks;
+mod teammates;
 mod trust;
 mod used_files;
 mod users_files;
@@ -61,8 +64,12 @@ const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     // Shell commands run below a guard, which is this program again: before anything else is set up.
-    let mut arguments = std::env::args_os().skip(1);
+    let mut arguments = std::env::args_os().skip(1).peekable();
     if arguments.next().is_some_and(|first| first == centurion_tools::guard::ARGUMENT) {
+        // The keeper of the terminal outlives us in the same way.
+        if arguments.peek().is_some_and(|role| role == centurion_tui::KEEPER_ARGUMENT) {
+            return centurion_tui::run_keeper();
+        }
         return centurion_tools::guard::run(arguments);
     }
     // A file that may not grow is a failed write, which is told, and not a sudden end.
@@ -94,6 +101,7 @@ fn run() -> anyhow::Result<ExitCode> {
         Some("commands") => command(|args| commands::run(&args)),
         Some("demo") => command(|args| block_on(demo::run(args))),
         Some("doctor") => command(|args| doctor::run(&args)),
+        Some("init") => command(|args| init::run(&args)),
         Some("mcp") => command(|args| block_on(mcp::run(args))),
         Some("plugin") => command(plugin::run),
         Some("permissions") => command(|args| explain::run(&args)),
@@ -101,11 +109,17 @@ fn run() -> anyhow::Result<ExitCode> {
         Some("skills") => command(skills::run),
         Some("sessions") => command(|args| sessions::run(&args)),
         Some("tasks") => command(|args| tasks::run(&args)),
+        Some(teammates::PANE_ARGUMENT) => {
+            block_on(teammates::become_member(std::env::args_os().skip(2)))
+        }
         Some("worktrees") => command(|args| block_on(worktrees::run(args))),
         _ => parsed(std::env::args_os(), |args: RunArgs| {
             if let Err(message) = args.check() {
                 output::complain(&anyhow::anyhow!("{message}\nhelp: centurion --help"));
                 return Ok(ExitCode::from(USAGE));
+            }
+            if args.member.is_member() {
+                return block_on(teammates::run_member(args));
             }
             block_on(headless::run(args))
         }),

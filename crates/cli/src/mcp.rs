@@ -1,5 +1,6 @@
 //! `centurion mcp`: which MCP servers there are, whether they work, and what is to become of them.
 
+mod browser;
 mod edit;
 mod live;
 mod login;
@@ -69,7 +70,7 @@ enum Action {
     Serve(Box<serve::ServeArgs>),
 }
 
-/// Where servers are looked for, besides the files.
+/// The places in which servers are looked for, besides the files.
 #[derive(Debug, Default, Args)]
 struct SourceArgs {
     #[command(flatten)]
@@ -143,7 +144,7 @@ pub(crate) fn add_plugins(
     }
 }
 
-/// What variables in the definitions of servers stand for, besides the environment.
+/// The values of variables in the definitions of servers, besides the environment.
 fn variables(surroundings: &Surroundings) -> BTreeMap<String, String> {
     let project = surroundings.cwd.display().to_string();
     BTreeMap::from([("CLAUDE_PROJECT_DIR".to_owned(), project)])

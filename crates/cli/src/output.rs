@@ -1,4 +1,4 @@
-//! What the program prints, and in which form.
+//! The output of the program, and its forms.
 
 mod live;
 mod reader_watch;
@@ -110,7 +110,7 @@ fn is_direction(letter: char) -> bool {
     matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// What some programs take for the end of a line, and others do not.
+/// Tells whether some programs take a letter for the end of a line, and others do not.
 fn ends_line(letter: char) -> bool {
     matches!(letter, '\u{2028}' | '\u{2029}')
 }
@@ -136,7 +136,21 @@ pub(crate) fn complain(error: &anyhow::Error) {
 /// Writes a line to standard error. If that fails, there is no other channel. Much of what is told comes from files
 /// of others.
 pub(crate) fn note(line: &str) {
+    if let Some(teller) = &*DIVERTED.lock() {
+        return teller(line);
+    }
     note_as_is(&visible(line));
+}
+
+/// Takes a line that a person is told.
+type Teller = Box<dyn Fn(&str) + Send>;
+
+/// The place of lines while the terminal has a surface.
+static DIVERTED: Mutex<Option<Teller>> = Mutex::new(None);
+
+/// From now on lines go to a surface, or to standard error again.
+pub(crate) fn divert(teller: Option<Teller>) {
+    *DIVERTED.lock() = teller;
 }
 
 /// The same for a line in which nothing is hidden. A program that is to end gives up a reader that does not read.

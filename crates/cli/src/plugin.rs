@@ -155,7 +155,7 @@ impl Plugins {
         Ok(Self { surroundings, configuration, sources })
     }
 
-    /// Those of the files alone.
+    /// Reads the settings of the files alone.
     fn plain() -> anyhow::Result<Self> {
         Self::load(&SettingsArgs::default(), &[])
     }

@@ -1,4 +1,4 @@
-//! What this run may do: rules of flags and settings, mode and directories as one policy.
+//! The policy of this run: rules of flags and settings, mode and directories.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -210,7 +210,7 @@ fn read_setting(
         RuleForm::Text(text) => &Value::from(text.as_str()),
         RuleForm::Object(value) => value,
     };
-    let UnreadRule { reason, tools } = match read_rule(value, &origin) {
+    let UnreadRule { source: reason, tools } = match read_rule(value, &origin) {
         Ok(rule) => {
             warn(&text.origin.to_string(), kind, &rule);
             return vec![rule];

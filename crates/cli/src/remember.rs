@@ -84,7 +84,7 @@ fn holds_credential(what: &Remembered) -> bool {
     texts.iter().any(|text| without_secrets(text) != *text)
 }
 
-/// What an answer allows, as the file says it now. Nothing else in the file is accepted with it.
+/// The items that an answer allows, as the file has them now. Nothing else in the file is accepted with it.
 fn answered_items(file: &SettingsFile, what: &Remembered) -> Vec<PowerItem> {
     let item = |key: &str, text: &str| {
         answered_power(file.path(), key, None, &Value::String(text.to_owned()))

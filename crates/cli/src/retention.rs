@@ -1,4 +1,4 @@
-//! How long sessions are kept: sessions that have not changed for longer are removed, a little at a time.
+//! Retention of sessions: those that have not changed for longer are removed, a little at a time.
 //!
 //! Only what this program itself puts below its state directory is ever removed, by its name: the
 //! transcript of a session, and what stands beside it. A session that is open anywhere stays, links stay
@@ -19,22 +19,22 @@ use centurion_team::TaskList;
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// What a session keeps beside its transcript.
+/// The directories of a session beside its transcript.
 const PARTS: [&str; 3] = ["subagents", "tool-results", FILE_HISTORY];
 
 /// A removal that is due.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Sweep {
-    /// Where sessions are kept, by project.
+    /// The directory of sessions, by project.
     projects: PathBuf,
-    /// Where the task lists are that agents share.
+    /// The directory of the task lists that agents share.
     task_lists: PathBuf,
-    /// What was last changed before this time is removed.
+    /// Sessions last changed before this time are removed.
     before: SystemTime,
 }
 
 impl Sweep {
-    /// What the settings say; `None` where it is not clear what they say.
+    /// The sweep that the settings ask for; `None` if they are not clear.
     pub(crate) fn new(settings: &Settings, dirs: &Dirs, now: SystemTime) -> Option<Self> {
         let days = settings.cleanup_period_days()?;
         let before = now.checked_sub(DAY.checked_mul(days)?)?;
@@ -73,7 +73,7 @@ impl Sweep {
     }
 
     fn sweep(&self, session: &Session) -> io::Result<()> {
-        // What has been changed lately is told by one look, which is all that most sessions cost.
+        // One look tells of a recent change, which is all that most sessions cost.
         if !session.is_older(self.before)? {
             return Ok(());
         }

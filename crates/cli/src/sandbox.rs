@@ -91,7 +91,7 @@ pub(crate) fn confinement(
     Ok(Some(Confinement { policy: Arc::new(policy), proxy, is_trusted: wanted.auto_allow_bash }))
 }
 
-/// Where commands may write.
+/// The directories in which commands may write.
 fn writable(
     settings: &Settings,
     surroundings: &Surroundings,
@@ -130,7 +130,7 @@ fn looked_at(
     all
 }
 
-/// Where the session itself or a sandboxed command may write, with links resolved.
+/// The places in which the session itself or a sandboxed command may write, with links resolved.
 pub(crate) fn reachable(
     settings: &Settings,
     surroundings: &Surroundings,
@@ -146,7 +146,7 @@ fn places(list: &[Sourced<String>], home: Option<&Path>) -> Vec<PathBuf> {
     list.iter().map(|text| place(text, home)).collect()
 }
 
-/// What commands may touch.
+/// The description of what commands may touch.
 fn description(
     settings: &Settings,
     surroundings: &Surroundings,
@@ -155,7 +155,7 @@ fn description(
 ) -> Sandbox {
     let (files, network) = (&settings.sandbox().filesystem, &settings.sandbox().network);
     let places = |list: &[Sourced<String>]| places(list, surroundings.home.as_deref());
-    // What tells this program or git at its next start what to run, wherever that is.
+    // Files that tell this program or git at its next start what to run, wherever they are.
     let state = surroundings.home.iter().flat_map(|home| {
         [".claude.json"].iter().chain(&USERS_GIT_CONFIGURATION).map(|name| home.join(name))
     });
@@ -173,7 +173,7 @@ fn description(
         write_within: Vec::new(),
         deny_read: places(&files.deny_read),
         allow_read: places(&files.allow_read),
-        // What rules deny is looked for when a command starts.
+        // The files that rules deny are looked for when a command starts.
         forbidden: Vec::new(),
         network: match outside {
             Some((routes, proxy)) if !routes.ways().is_empty() => {
@@ -192,7 +192,7 @@ fn description(
     }
 }
 
-/// What commands can reach outside.
+/// The routes by which commands reach outside.
 fn routes(settings: &Settings, home: Option<&Path>) -> Routes {
     let network = &settings.sandbox().network;
     let sockets = network.allow_unix_sockets.iter().filter(|_| !network.allow_all_unix_sockets);

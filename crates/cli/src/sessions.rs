@@ -17,9 +17,9 @@ use serde::Serialize;
 use crate::output::{Output, printable};
 use crate::surroundings::Surroundings;
 
-/// How much of a first prompt the list shows.
+/// The most characters of a first prompt that the list shows.
 const TITLE: usize = 70;
-/// How much of each result a session in full shows.
+/// The most lines of each result that a session in full shows.
 const RESULT_LINES: usize = 12;
 
 /// Lists sessions, or shows one.
@@ -86,7 +86,7 @@ fn existing(surroundings: &Surroundings, id: SessionId) -> anyhow::Result<PathBu
         .with_context(|| format!("there is no session {id}\nhelp: centurion sessions --all"))
 }
 
-/// Where copies are kept of the files that the agents of a session change.
+/// The directory of copies of the files that the agents of a session change.
 pub(crate) fn file_history(transcript: &Path) -> PathBuf {
     transcript.with_extension("").join(centurion_engine::FILE_HISTORY)
 }
@@ -121,6 +121,26 @@ pub(crate) fn which(dirs: &Dirs, cwd: &Path) -> anyhow::Error {
         .map(|session| format!("\nhelp: --resume {}  {}", session.id, session.title))
         .collect();
     anyhow::anyhow!("--resume needs the id of a session{}", help.concat())
+}
+
+/// A session of a directory, in short.
+pub(crate) struct Here {
+    pub(crate) id: SessionId,
+    pub(crate) path: PathBuf,
+    pub(crate) modified: SystemTime,
+    pub(crate) title: String,
+    pub(crate) bytes: u64,
+}
+
+/// All sessions of a directory, newest first.
+pub(crate) fn here(dirs: &Dirs, cwd: &Path) -> Vec<Here> {
+    let mut all = transcripts(&dirs.project_dirs(cwd));
+    all.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
+    let short = |(id, path, modified): (SessionId, PathBuf, SystemTime)| {
+        let Glance { bytes, title, .. } = Glance::at(&path)?;
+        Some(Here { id, path, modified, title, bytes })
+    };
+    all.into_iter().filter_map(short).collect()
 }
 
 /// The session of a directory that was written last.
@@ -167,7 +187,7 @@ fn list(places: &[PathBuf], json: bool, output: &Output) {
     }
 }
 
-/// What the two ends of a transcript tell; the rest of the file is not read.
+/// Reads the two ends of a transcript for the list, and not the rest of the file.
 fn summary(id: SessionId, path: PathBuf, modified: SystemTime) -> Option<Summary> {
     let Glance { bytes, title, cwd } = Glance::at(&path)?;
     let title = title.chars().take(TITLE).collect();

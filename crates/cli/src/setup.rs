@@ -10,9 +10,9 @@ use centurion_config::settings::{Settings, Standing};
 use centurion_config::trust::Trust;
 
 use centurion_engine::{
-    Answerer, Base, ContextRules, Extensions, Mirror, Options, PermissionOptions, PromptOptions,
-    Redaction, RequestSettings, ResumePoint, RuleStore, SMALLEST_WINDOW, Start, Storage,
-    StructuredOutput, ToolChoice, View,
+    AgentOptions, Answerer, Base, ContextRules, Extensions, Mirror, Options, PermissionOptions,
+    PromptOptions, Redaction, RequestSettings, ResumePoint, RuleStore, SMALLEST_WINDOW, Start,
+    Storage, StructuredOutput, ToolChoice, View,
 };
 use centurion_host::{Answerers, Attachment, HostChannel, ModelLimits, OutputQueue};
 use centurion_mcp::Pool;
@@ -44,7 +44,7 @@ use crate::users_files::users_files;
 /// The largest file of a prompt that is read.
 const MOST_PROMPT: u64 = 10 * 1024 * 1024;
 
-/// What a session tells its readers through.
+/// The outputs of a session.
 pub(crate) struct SessionIo {
     pub(crate) world: Arc<dyn World>,
     pub(crate) view: Arc<dyn View>,
@@ -52,6 +52,8 @@ pub(crate) struct SessionIo {
     pub(crate) host: Option<Arc<OutputQueue>>,
     /// A reader of all transcripts of the session, where there is one.
     pub(crate) mirror: Option<Arc<dyn Mirror>>,
+    /// The terminal of a person who answers questions, where there is one.
+    pub(crate) answerer: Option<Arc<dyn Answerer>>,
 }
 
 /// Everything a session is made from, and what must live as long as it.
@@ -59,7 +61,7 @@ pub(crate) async fn options(
     args: &RunArgs,
     surroundings: &Surroundings,
     configuration: Configuration,
-    SessionIo { world, view, host, mirror }: SessionIo,
+    SessionIo { world, view, host, mirror, answerer: person }: SessionIo,
 ) -> anyhow::Result<(Options, Lasting)> {
     let env = Arc::new(configuration.settings.overlay(&surroundings.env));
     let directories = additional_directories(&args.add_dir)?;
@@ -71,11 +73,10 @@ pub(crate) async fn options(
     let asked = Asked { args, surroundings, settings: &settings, env: &env };
     let (policy, used) = asked.policy(&found, &trust, repository.clone(), &directories)?;
     let bypass = policy::bypass(policy.mode, args, &settings, &surroundings.env);
-    let prompt = prompt_options(args)?;
+    let prompt = prompt_options(args, &settings)?;
     let (start, mut storage) = storage(args, surroundings, &settings, &*world)?;
     storage.mirror = mirror;
-    let reported = env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE").then(|| start.id());
-    let host = host.map(|output| Arc::new(HostChannel::new(output, Arc::clone(&world), reported)));
+    let host = asked.channel(host, &start, &world);
     let limits = ModelLimits::new(&settings);
     let hook_policy = settings.plugin_only().hooks.map(|origin| origin.to_string());
     let Requests { model, settings: requests, restores_model } =
@@ -94,18 +95,10 @@ pub(crate) async fn options(
         server_judge: extensions::server_judge(surroundings, plugins.judged(), &trust),
     };
     let (extensions, pool) = extensions::extensions(args, surroundings, &settings, &around)?;
-    let agents = found.into_options(&delegation::Run {
-        args,
-        settings: &settings,
-        env: &env,
-        surroundings,
-        pool: &pool,
-        limits: &limits,
-        model: &model,
-        session: start.id(),
-    })?;
+    let agents = asked.agents(found, &pool, &limits, &model, start.id())?;
     let answerers = Arc::new(Answerers::default());
-    let answerer = answerer(args, host.as_ref(), &extensions)?.map(|it| answerers.attach(it));
+    let front = answerer(args, host.as_ref(), &extensions)?.or(person);
+    let answerer = front.map(|it| answerers.attach(it));
     let base = asked.base(repository, directories, world)?;
     let rule_store = Some(Arc::new(RuleFiles::new(&settings, trust)) as Arc<dyn RuleStore>);
     let context = context_rules(args, &env, &settings)?;
@@ -147,7 +140,7 @@ pub(crate) fn working_directories(surroundings: &Surroundings, added: &[PathBuf]
     std::iter::once(&surroundings.cwd).chain(added).cloned().collect()
 }
 
-/// What is asked of a run: the command line, the settings and the environment that they make.
+/// The wishes for a run: the command line, the settings and the environment that they make.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     args: &'a RunArgs,
@@ -177,7 +170,7 @@ impl Asked<'_> {
         let mut used = used_files(found, trust, settings, surroundings, env, directories);
         let writable = sandbox::reachable(settings, surroundings, directories);
         let of_user = users_files(args, surroundings, &writable);
-        // Where something is missing, the sandbox holds the directories around it.
+        // The sandbox holds the directories around a file that is missing.
         used.extend(of_user.iter().filter(|file| file.symlink_metadata().is_ok()).cloned());
         let mut policy = policy::policy(args, surroundings, settings, repository, directories)?;
         policy::check_git(&mut policy, trust);
@@ -189,6 +182,33 @@ impl Asked<'_> {
     fn memory(&self, repository: Option<&Path>) -> Option<Memory> {
         let Self { args, surroundings, settings, env } = *self;
         (!args.bare).then(|| memory(surroundings, env, settings, repository))?
+    }
+
+    /// The channel to a host that answers on standard input, where there is one.
+    fn channel(
+        &self,
+        output: Option<Arc<OutputQueue>>,
+        start: &Start,
+        world: &Arc<dyn World>,
+    ) -> Option<Arc<HostChannel>> {
+        let reports = self.env.is_on("CLAUDE_CODE_SDK_READS_SESSION_STATE");
+        let reported = reports.then(|| start.id());
+        Some(Arc::new(HostChannel::new(output?, Arc::clone(world), reported)))
+    }
+
+    /// The agents that were found, with the rules for them.
+    fn agents(
+        &self,
+        found: Found,
+        pool: &Arc<Pool>,
+        limits: &ModelLimits,
+        model: &Model,
+        session: SessionId,
+    ) -> anyhow::Result<AgentOptions> {
+        let Self { args, surroundings, settings, env } = *self;
+        let run =
+            delegation::Run { args, settings, env, surroundings, pool, limits, model, session };
+        found.into_options(&run)
     }
 
     async fn requests(
@@ -210,7 +230,7 @@ impl Asked<'_> {
         let opened = open_model(chosen.as_deref(), limits, env, &access, world).await;
         let model = opened.or_else(|reason| replacement(reason, args, world))?;
         let settings = request_settings(args, env, settings, limits, &model)?;
-        // What a session once used may not be listed any more.
+        // A model that a session once used may not be listed any more.
         let restores_model =
             chosen.is_none() && env.get("ANTHROPIC_MODEL").is_none() && limits.is_none();
         Ok(Requests { model, settings, restores_model })
@@ -250,7 +270,7 @@ fn replacement(
     Ok(absent_model(reason.to_string(), Arc::clone(world)))
 }
 
-/// What must live as long as the session.
+/// Parts that must live as long as the session.
 pub(crate) struct Lasting {
     pub(crate) pool: Arc<Pool>,
     /// The way to the host, where there is one.
@@ -263,7 +283,7 @@ pub(crate) struct Lasting {
     _held: (Option<Attachment>, Option<Proxy>),
 }
 
-/// Which front answers questions, as the flags say: the host, a tool of a server, or none.
+/// The front that answers questions, as the flags say: the host, a tool of a server, or none.
 fn answerer(
     args: &RunArgs,
     host: Option<&Arc<HostChannel>>,
@@ -282,11 +302,11 @@ fn answerer(
     })
 }
 
-/// What `--tools` asks for, with a warning of names that no tool has.
+/// The tools of `--tools`, with a warning of names that no tool has.
 fn known_tools(args: &RunArgs) -> ToolChoice {
     let tools = args.tool_choice();
     let unknown = tools.unknown(&builtin());
-    // Where no name is known the session will not open, and says the same.
+    // If no name is known the session will not open, and says the same.
     if matches!(&tools, ToolChoice::Only(names) if !unknown.is_empty() && unknown.len() < names.len())
     {
         note(&format!("warning: --tools: there is no tool named {}", unknown.join(", ")));
@@ -294,7 +314,7 @@ fn known_tools(args: &RunArgs) -> ToolChoice {
     tools
 }
 
-/// What one command may use.
+/// The limits of one command.
 pub(crate) fn command_limits(settings: &Settings) -> CommandLimits {
     const MEGABYTE: u64 = 1 << 20;
     let megabytes = |name: &str| settings.command_limit(name).map(|count| count * MEGABYTE);
@@ -338,7 +358,7 @@ fn read_text(path: &Path, flag: &str) -> anyhow::Result<String> {
     bounded::read_text_file(path, MOST_PROMPT).with_context(|| format!("{flag} {}", path.display()))
 }
 
-fn prompt_options(args: &RunArgs) -> anyhow::Result<PromptOptions> {
+fn prompt_options(args: &RunArgs, settings: &Settings) -> anyhow::Result<PromptOptions> {
     let from_file = |path: &Option<PathBuf>, flag: &str| {
         path.as_deref().map(|path| read_text(path, flag)).transpose()
     };
@@ -348,6 +368,7 @@ fn prompt_options(args: &RunArgs) -> anyhow::Result<PromptOptions> {
     Ok(PromptOptions {
         replace: replace.or_else(|| model.system_prompt.clone()),
         append: append.or_else(|| model.append_system_prompt.clone()),
+        style: settings.output_style().filter(|_| !args.bare),
     })
 }
 
@@ -425,7 +446,7 @@ fn suggests_prompts(args: &RunArgs, env: &Env) -> bool {
 /// The window of every model, also a smaller one than those of other variables.
 const WINDOW_VARIABLE: &str = "CENTURION_CONTEXT_WINDOW";
 
-/// How large conversations may become: the flag, the environment, the settings, in this order.
+/// The limits of conversations: the flag, the environment, the settings, in this order.
 fn context_rules(args: &RunArgs, env: &Env, settings: &Settings) -> anyhow::Result<ContextRules> {
     let automatic_window = match args.model.autocompact {
         Some(AutoCompact::Auto) => None,
@@ -455,7 +476,7 @@ fn limit<N: std::str::FromStr>(env: &Env, name: &str) -> anyhow::Result<Option<N
     env.get(name).map(parse).transpose()
 }
 
-/// Which session this is, and where it is kept.
+/// The session of the run, and its storage.
 fn storage(
     args: &RunArgs,
     surroundings: &Surroundings,
@@ -491,7 +512,8 @@ fn storage(
         _ => dirs.transcript(cwd, id),
     };
     anyhow::ensure!(
-        matches!(start, Start::Resume(_)) || !transcript.exists(),
+        // The session of a member's process is its lead's.
+        args.member.is_member() || matches!(start, Start::Resume(_)) || !transcript.exists(),
         "the session {id} exists already\nhelp: --resume {id} goes on with it"
     );
     let redaction = match surroundings.env.get("CENTURION_REDACT") {

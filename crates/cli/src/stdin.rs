@@ -9,10 +9,10 @@ use std::time::Duration;
 
 /// The most that is read.
 const BOUND: u64 = 10 * 1024 * 1024;
-/// How long a run that has a prompt waits for the first byte of a pipe.
+/// The longest time that a run with a prompt waits for the first byte of a pipe.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is piped in; empty when standard input is a terminal or nothing comes.
+/// Reads piped input; empty when standard input is a terminal or nothing comes.
 pub(crate) fn read_piped(has_prompt: bool) -> anyhow::Result<String> {
     if io::stdin().is_terminal() {
         return Ok(String::new());

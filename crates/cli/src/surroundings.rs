@@ -1,4 +1,4 @@
-//! What the program found when it started. The one place that looks at the environment.
+//! The surroundings of the program when it started. The one place that looks at the environment.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use centurion_config::paths::Dirs;
 use centurion_files::private;
 use centurion_protocol::{Env, SystemWorld, World};
 
-/// Where managed instructions and settings live.
+/// The directory of managed instructions and settings.
 pub(crate) const MANAGED: &str = "/etc/claude-code";
 
-/// What the program found when it started.
+/// The surroundings of the program when it started.
 pub(crate) struct Surroundings {
     pub(crate) env: Arc<Env>,
     pub(crate) home: Option<PathBuf>,

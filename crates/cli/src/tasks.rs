@@ -33,7 +33,7 @@ enum Action {
     },
 }
 
-/// What the commands need.
+/// The parts that the commands need.
 struct Desk {
     surroundings: Surroundings,
     output: Output,
@@ -157,7 +157,7 @@ fn numbers(numbers: &[TaskNumber]) -> String {
     numbers.iter().map(|number| format!("#{number}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What happened, in words.
+/// An entry in words.
 fn told(entry: &LogEntry) -> String {
     let by = &entry.by;
     match &entry.what {

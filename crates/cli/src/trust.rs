@@ -105,7 +105,7 @@ fn status(surroundings: &Surroundings) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn grant(surroundings: &Surroundings) -> anyhow::Result<String> {
+pub(crate) fn grant(surroundings: &Surroundings) -> anyhow::Result<String> {
     let (mut trust, key) = (open_trust(surroundings)?, TrustKey::of(&surroundings.cwd));
     let found = look(surroundings);
     let before = trust.difference(&key, &found, &without_secrets).unwrap_or_default();
@@ -127,7 +127,7 @@ pub(crate) fn without_secrets(text: &str) -> String {
     redact_text(text).into_owned()
 }
 
-/// What was added or changed in the folder of a run since it was trusted, in one line each.
+/// The additions and changes in the folder of a run since it was trusted, in one line each.
 pub(crate) fn differences(
     trust: &Trust,
     surroundings: &Surroundings,
@@ -136,7 +136,7 @@ pub(crate) fn differences(
     let found = look(surroundings);
     let found = match trust.state(&key) {
         TrustState::Trusted(_) => found,
-        // Who did not ask for it is shown nothing from elsewhere.
+        // A person who did not ask for it is shown nothing from elsewhere.
         TrustState::Parent(_) | TrustState::Untrusted => found.without_links_out(),
     };
     Ok(lines(&trust.difference(&key, &found, &without_secrets)?))

@@ -53,7 +53,7 @@ pub(crate) fn used_files(
         beside.filter(|file| !folders.iter().any(|it| file.starts_with(it))).collect();
     let plugins = found.plugins.enabled.iter().flat_map(|plugin| {
         let root = plugin.root();
-        // Who works on a plugin may change what does not run.
+        // A person who works on a plugin may change files that do not run.
         if !folders.iter().any(|folder| folder.starts_with(root)) {
             return vec![root.to_owned()];
         }
@@ -64,7 +64,7 @@ pub(crate) fn used_files(
     });
     let named = named_by_variables(env, cwd);
     let files: Vec<PathBuf> = plugins.chain(programs).chain(beside).chain(named).collect();
-    // Who writes where a link leads writes the file.
+    // A command that writes where a link leads writes the file.
     let real = files.iter().filter_map(|file| file.canonicalize().ok());
     let real: Vec<PathBuf> =
         real.filter(|file| folders.iter().any(|it| file.starts_with(it))).collect();
@@ -74,9 +74,9 @@ pub(crate) fn used_files(
 /// Texts that may name files which run.
 #[derive(Default)]
 struct Commands {
-    /// What is not judged again before it runs.
+    /// Files that are not judged again before they run.
     own: Vec<String>,
-    /// What is judged by its content before it runs.
+    /// Files that are judged by their content before they run.
     judged: Vec<String>,
 }
 
@@ -161,8 +161,8 @@ fn named_by_variables(env: &Env, cwd: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// What runs, or brings what runs, in a plugin's directory: also what would as soon as it is there. Directories end
-/// with a slash.
+/// Entries of a plugin's directory that run, or bring what runs: also those that would as soon as they are there.
+/// Directories end with a slash.
 const PLUGIN_PARTS: &[&str] =
     &[".claude-plugin/", ".mcp.json", "agents/", "commands/", "hooks/", "plugin.json", "skills/"];
 

@@ -13,7 +13,7 @@ use crate::args::RunArgs;
 use crate::kept::SHELL_FILES;
 use crate::surroundings::Surroundings;
 
-/// What the user's configuration directories hold that decides what runs and what is allowed. Agents keep their
+/// Entries of the user's configuration directories that decide what runs and what is allowed. Agents keep their
 /// memory there as well, which is theirs to write.
 const PARTS: [&str; 16] = [
     ".claude.json",
@@ -34,7 +34,7 @@ const PARTS: [&str; 16] = [
     "workflows",
 ];
 
-/// How many entries of the user's directories are looked at.
+/// The most entries of the user's directories that are looked at.
 const MOST_ENTRIES: usize = 5_000;
 
 /// The user's files that lie within one of these places, or are links to something that does.
@@ -74,7 +74,7 @@ fn flag_files(args: &RunArgs, cwd: &Path) -> Vec<PathBuf> {
 /// Gathers files that lie in writable places.
 struct Collector<'a> {
     writable: &'a [PathBuf],
-    /// How many more entries are looked at.
+    /// The number of entries that may still be looked at.
     left: usize,
     found: Vec<PathBuf>,
     /// The directory that was looked at last, and where it really is: most candidates stand in few directories.
@@ -86,13 +86,13 @@ impl Collector<'_> {
     fn add(&mut self, path: &Path) -> bool {
         let entry = fs::symlink_metadata(path);
         let place = self.place(path);
-        // What is no link is in its place and nowhere else.
+        // A file that is no link is in its place and nowhere else.
         let is_link = entry.as_ref().is_ok_and(fs::Metadata::is_symlink);
         let real = is_link.then(|| path.canonicalize().ok()).flatten();
         let is_writable = |path: &PathBuf| self.writable.iter().any(|it| path.starts_with(it));
         let found = [place, real].into_iter().flatten().filter(is_writable);
         self.found.extend(found.collect::<Vec<_>>());
-        // What a link leads to is added whole.
+        // The target of a link is added whole.
         entry.is_ok_and(|it| it.is_dir())
     }
 
@@ -111,7 +111,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Where a path is, with the links of its directory resolved.
+    /// The real place of a path, with the links of its directory resolved.
     fn place(&mut self, path: &Path) -> Option<PathBuf> {
         let (parent, name) = (path.parent()?, path.file_name()?);
         if self.parent.as_ref().is_none_or(|(known, _)| known != parent) {

@@ -14,7 +14,7 @@ use crate::output::{Output, printable};
 use crate::setup::guard;
 use crate::surroundings::Surroundings;
 
-/// How many files of a worktree are listed.
+/// The most files of a worktree that are listed.
 const MOST_FILES: usize = 40;
 
 /// Shows the worktrees of agents, merges what they hold, and clears them away.
@@ -64,7 +64,7 @@ struct MergeArgs {
     /// Only these commits
     #[arg(long, value_name = "COMMIT", num_args = 1..)]
     cherry_pick: Vec<String>,
-    /// What the new commit says
+    /// The message of the new commit
     #[arg(long, short)]
     message: Option<String>,
 }
@@ -80,7 +80,7 @@ impl MergeArgs {
     }
 }
 
-/// What the commands need.
+/// The parts that the commands need.
 struct Desk {
     surroundings: Surroundings,
     worktrees: Worktrees,

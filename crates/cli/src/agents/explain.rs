@@ -37,7 +37,7 @@ pub(super) struct ExplainArgs {
     #[arg(long, conflicts_with = "as_main")]
     background: bool,
 
-    /// How deep the agent stands that starts it; the main agent is 0
+    /// The depth of the agent that starts it; the main agent has 0
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "as_main")]
     depth: u32,
 
@@ -80,7 +80,13 @@ pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
     let configuration = Configuration::load(&surroundings, &run.settings)?;
     configuration.warn();
-    let io = SessionIo { world, view: Arc::new(Fronts::new([])), host: None, mirror: None };
+    let io = SessionIo {
+        world,
+        view: Arc::new(Fronts::new([])),
+        host: None,
+        mirror: None,
+        answerer: None,
+    };
     let (options, lasting) = setup::options(&run, &surroundings, configuration, io).await?;
     let explaining = async |options: Options| {
         let session = Session::open(options).await?;

@@ -18,7 +18,7 @@ use crate::output::{Output, note, printable};
 
 #[derive(Debug, Args)]
 pub(super) struct NewArgs {
-    /// What the agent is called
+    /// The name of the agent
     name: String,
 
     /// When to use the agent, and when not
@@ -33,12 +33,12 @@ pub(super) struct NewArgs {
     #[arg(long)]
     model: Option<String>,
 
-    /// Who has the agent
+    /// The owner of the agent
     #[arg(long, value_enum, default_value = "project")]
     scope: Scope,
 }
 
-/// Whose an agent of a scope is.
+/// The source of the agents of a scope.
 fn source_of(scope: Scope) -> AgentSource {
     match scope {
         Scope::Project => AgentSource::Project,
@@ -111,7 +111,7 @@ fn definition(args: &NewArgs, path: &Path) -> anyhow::Result<AgentDefinition> {
     Ok(definition)
 }
 
-/// What is to be known about another agent of the same name.
+/// A remark about another agent of the same name.
 fn rival(agents: &Agents, name: &str, source: AgentSource) -> Option<String> {
     let rival = agents.catalog.active.iter().find(|it| it.definition.name.value == name)?;
     let origin = &rival.definition.origin;

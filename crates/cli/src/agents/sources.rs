@@ -23,10 +23,10 @@ pub(crate) struct AgentArgs {
     pub(crate) agents: Option<String>,
 }
 
-/// What flags bring besides the files that are always read.
+/// Sources that flags bring besides the files that are always read.
 #[derive(Debug, Default)]
 pub(crate) struct Brought<'a> {
-    /// What `--agents` says.
+    /// The value of `--agents`.
     pub(crate) agents: Option<&'a str>,
     /// The directories of `--add-dir`, from the root of the file system.
     pub(crate) additional: &'a [PathBuf],

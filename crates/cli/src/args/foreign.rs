@@ -7,7 +7,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 struct Foreign {
     name: &'static str,
     takes: Takes,
-    /// Why it has no effect.
+    /// The reason why it has no effect.
     reason: &'static str,
 }
 
@@ -28,7 +28,7 @@ const NO_CLOUD: &str = "sessions run on this machine alone";
 const NO_REMOTE: &str = "a session cannot be watched from elsewhere";
 const NO_TERMINAL: &str = "there is no interactive terminal in this version";
 
-const FOREIGN: [Foreign; 23] = [
+const FOREIGN: [Foreign; 22] = [
     flag("ax-screen-reader", Takes::Nothing, NO_TERMINAL),
     flag("background", Takes::Nothing, "the run stays in the foreground"),
     flag("bg", Takes::Nothing, "the run stays in the foreground"),
@@ -53,7 +53,6 @@ const FOREIGN: [Foreign; 23] = [
     flag("remote-control-session-name-prefix", Takes::Value, NO_REMOTE),
     flag("sdk-url", Takes::Value, "a host speaks over standard input and output"),
     flag("system-prompt-snapshot", Takes::Value, "the system prompt is not kept"),
-    flag("teammate-mode", Takes::Value, NO_TERMINAL),
     flag("teleport", Takes::Perhaps, NO_CLOUD),
     flag("tmux", Takes::Perhaps, NO_TERMINAL),
 ];

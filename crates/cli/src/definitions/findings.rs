@@ -1,4 +1,4 @@
-//! What a check of definitions found, as lines with file and line number, and the exit code.
+//! The findings of a check of definitions, as lines with file and line number, and the exit code.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::output::{Output, printable};
 
-/// What is checked, and how strictly.
+/// The paths that are checked, and the strictness.
 #[derive(Debug, Args)]
 pub(crate) struct CheckedPaths {
     /// Files and directories to check; without any, all places that are looked at
@@ -19,10 +19,10 @@ pub(crate) struct CheckedPaths {
     pub(crate) strict: bool,
 }
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// How many definitions can be used.
+    /// The number of definitions that can be used.
     pub(crate) good: usize,
     pub(crate) failed: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,

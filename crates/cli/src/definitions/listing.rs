@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::output::{Output, printable};
 
-/// How much of a description a list shows.
+/// The most characters of a description that a list shows.
 const LONGEST: usize = 160;
 
 /// Whether a list is for people or for programs.

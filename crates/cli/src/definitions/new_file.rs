@@ -17,7 +17,7 @@ pub(crate) enum Scope {
     User,
 }
 
-/// Where a file of a scope belongs, by its path below a directory of definitions.
+/// The path of a file of a scope, by its path below a directory of definitions.
 pub(crate) fn locate(places: &Places, scope: Scope, relative: &Path) -> anyhow::Result<PathBuf> {
     let surroundings = &places.surroundings;
     match scope {

@@ -1,4 +1,4 @@
-//! Where definitions are looked for: flags, settings and plugins, gathered once for a command.
+//! The places in which definitions are looked for: flags, settings and plugins, gathered once for a command.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::delegation;
 use crate::setup;
 use crate::surroundings::Surroundings;
 
-/// Where definitions are looked for, besides the files that are always read.
+/// The places in which definitions are looked for, besides the files that are always read.
 #[derive(Debug, Default, Args)]
 pub(crate) struct PlaceArgs {
     /// Directories of plugins that are on, too

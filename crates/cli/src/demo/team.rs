@@ -17,7 +17,7 @@ pub(super) const SCENARIO: &str = include_str!("team.json");
 pub(super) const PROMPT: &str =
     "Check the three scripts as a team, and write what was found into CHECKS.md.";
 
-/// How long a member that was asked to end may go on.
+/// The longest time that a member goes on after it was asked to end.
 const TEARDOWN: Duration = Duration::from_mins(1);
 
 fn name() -> TeamName {
@@ -40,7 +40,7 @@ pub(super) struct TeamWitness(Arc<Mutex<Seen>>);
 struct Seen {
     joined: BTreeSet<String>,
     left: usize,
-    /// What tools refused.
+    /// Refusals of tools.
     refusals: Vec<String>,
 }
 

@@ -20,13 +20,13 @@ struct Seen {
     in_background: BTreeSet<String>,
     /// Agents that were set to work again.
     again: BTreeSet<String>,
-    /// How often an agent ended well.
+    /// The number of agents that ended well.
     completed: usize,
-    /// How often one ended in another way.
+    /// The number of agents that ended in another way.
     failed: usize,
     /// Agents that read a message while at work.
     queued: BTreeSet<String>,
-    /// How often the lead was woken by the end of an agent.
+    /// The number of times that the end of an agent woke the lead.
     woken: usize,
     /// Agents that left work in worktrees of their own.
     apart: BTreeSet<String>,

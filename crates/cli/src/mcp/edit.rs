@@ -56,7 +56,7 @@ pub(crate) struct AddArgs {
     /// For whom it is
     #[arg(short, long, default_value = "local")]
     scope: Scope,
-    /// How it is reached; without this, http for an address and stdio for a command
+    /// The transport; without this, http for an address and stdio for a command
     #[arg(short, long)]
     transport: Option<Transport>,
     /// A variable for its environment
@@ -65,7 +65,7 @@ pub(crate) struct AddArgs {
     /// A header for every request
     #[arg(short = 'H', long, value_name = "NAME: VALUE")]
     header: Vec<String>,
-    /// What it is called: letters, digits, `_` and `-`
+    /// The name of the server: letters, digits, `_` and `-`
     name: String,
     /// The command with its arguments, or the address
     #[arg(value_name = "COMMAND_OR_URL", required = true, num_args = 1..)]
@@ -83,7 +83,7 @@ pub(crate) struct AddJsonArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RemoveArgs {
-    /// Whose it is; needed where several have the name
+    /// The scope of the server; needed where several have the name
     #[arg(short, long)]
     scope: Option<Scope>,
     name: String,

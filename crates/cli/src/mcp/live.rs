@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::Servers;
 use crate::setup;
 
-/// How long servers may take to answer, unless `MCP_TIMEOUT` says otherwise.
+/// The longest time that servers may take to answer, unless `MCP_TIMEOUT` says otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A shorter value is a switch or a number, and hiding it would hide words that it is part of.
@@ -25,7 +25,7 @@ pub(crate) struct Seen {
     pub(crate) contact: Option<Contact>,
 }
 
-/// What a server said of itself.
+/// A server's words about itself.
 pub(crate) struct Contact {
     pub(crate) state: State,
     /// Its name, its version and the protocol it speaks.
@@ -87,7 +87,7 @@ pub(crate) async fn look(
     Ok(seen)
 }
 
-/// What is written for a server and may be a secret: a failure may repeat it.
+/// The texts for a server that may be secrets: a failure may repeat them.
 fn secrets(declared: &Declared) -> Vec<String> {
     let (address, values) = match &declared.server.transport {
         McpTransport::Stdio { env, .. } => ("", env),

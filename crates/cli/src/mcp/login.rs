@@ -1,11 +1,9 @@
 //! Logging in to servers that want to know who is there.
 
-use std::io::IsTerminal;
-use std::process::{Command, Stdio};
-
 use anyhow::ensure;
+use centurion_protocol::Env;
 
-use super::{Servers, SourceArgs};
+use super::{Servers, SourceArgs, browser};
 use crate::output::{Output, note};
 
 pub(crate) async fn login(name: &str) -> anyhow::Result<()> {
@@ -16,7 +14,8 @@ pub(crate) async fn login(name: &str) -> anyhow::Result<()> {
     // A client that was registered beforehand may have a secret; a flag would show it to all users of the
     // machine.
     let secret = servers.env.get("MCP_CLIENT_SECRET").map(str::to_owned);
-    centurion_mcp::login(&declared.server, &credentials, secret.as_deref(), show_page).await?;
+    let show = |page: &str| show_page(page, &servers.surroundings.env);
+    centurion_mcp::login(&declared.server, &credentials, secret.as_deref(), show).await?;
     say(&format!("logged in to `{name}`"));
     Ok(())
 }
@@ -34,22 +33,10 @@ pub(crate) fn logout(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Shows a page to the person at this terminal: its address, and the page itself where that works.
-fn show_page(url: &str) {
+/// Shows a page to the person at this machine: its address, and the page itself where there is a desktop.
+fn show_page(url: &str, env: &Env) {
     note(&format!("Open this page in a browser to log in:\n  {url}"));
-    if !std::io::stderr().is_terminal() {
-        return;
-    }
-    let browser = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let opened = Command::new(browser)
-        .arg(url)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    if let Err(error) = opened {
-        tracing::debug!(%error, browser, "no browser could be opened");
-    }
+    browser::open(url, env);
 }
 
 fn say(line: &str) {

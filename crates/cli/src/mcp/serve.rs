@@ -40,16 +40,16 @@ use crate::signals::Signals;
 use crate::slow_servers;
 use crate::surroundings::Surroundings;
 
-/// How long calls have to end once the client has stopped waiting for them.
+/// The time that calls have to end once the client has stopped waiting for them.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How long the client has to read the last answers after a signal.
+/// The time that the client has to read the last answers after a signal.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Who started a session, as transcripts say it.
+/// The entrypoint of a session, as transcripts name it.
 const ENTRYPOINT: &str = "mcp";
 
-/// What the tools and the agents of the server may do.
+/// The limits of the tools and the agents of the server.
 #[derive(Debug, Args)]
 #[command(
     after_help = "The tools are those of an agent of this program, with the same rules, hooks and \
@@ -182,7 +182,7 @@ async fn prepare(
 ) -> anyhow::Result<(Options, Lasting)> {
     let world: Arc<dyn World> = Arc::new(SystemWorld);
     // A client of this server is no host.
-    let io = SessionIo { world, view, host: None, mirror: None };
+    let io = SessionIo { world, view, host: None, mirror: None, answerer: None };
     let (mut options, lasting) = setup::options(args, surroundings, configuration, io).await?;
     ENTRYPOINT.clone_into(&mut options.base.entrypoint);
     Ok((options, lasting))

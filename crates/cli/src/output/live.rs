@@ -1,4 +1,4 @@
-//! What happens, as it happens, for a person who watches: plain lines on standard error.
+//! Events as they happen, for a person who watches: plain lines on standard error.
 //!
 //! Lines are only ever added, so that they can go to a file as well. In a window each takes one row, but for
 //! what agents say, which is wrapped. Colours are the named ANSI ones, always beside a glyph or a word;

@@ -10,7 +10,7 @@ use centurion_protocol::sdk::Event;
 
 use super::stdout::has_lost_reader;
 
-/// How often the reader is looked at where nothing is written.
+/// The time between two looks at the reader if nothing is written.
 const INTERVAL: Duration = Duration::from_millis(250);
 
 /// Waits until the reader has gone.

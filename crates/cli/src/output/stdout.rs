@@ -7,16 +7,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 use rustix::stdio::stdout;
 
-/// How much is written to a pipe at once (`PIPE_BUF`): a reader that reads a little makes itself known.
+/// The most bytes that are written to a pipe at once (`PIPE_BUF`): a reader that reads a little makes itself known.
 const PIECE: usize = 4096;
 
-/// How long the reader of standard error may take nothing when the program is to end.
+/// The longest time for which the reader of standard error may take nothing when the program is to end.
 const LAST_PATIENCE: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
 /// Writes to standard output without a buffer. A write waits for a reader that does not read.
 #[derive(Default)]
 pub(super) struct Stdout {
-    /// What is known of it.
+    /// The kind of the output, as far as it is known.
     kind: Option<Kind>,
 }
 

@@ -185,7 +185,7 @@ impl Plugins {
     }
 }
 
-/// What is installed, and from where.
+/// The source of an installation.
 struct Source<'s> {
     id: &'s PluginId,
     from: &'s Path,

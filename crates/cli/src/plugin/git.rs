@@ -13,13 +13,13 @@ use centurion_tools::{Git, GitPlaces};
 
 use crate::output::printable;
 
-/// How long a repository of a stranger is looked at.
+/// The longest time for which a stranger's repository is looked at.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The longest name of a commit.
 const MOST_HEAD: u64 = 1024;
 
-/// How many lines of what git says are shown.
+/// The most lines of git's output that are shown.
 const MOST_LINES: usize = 6;
 
 /// Fetches what a source wants to a place where nothing is; gives the commit.

@@ -50,7 +50,7 @@ pub(super) fn run(action: &Action) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many plugins a marketplace lists.
+/// The number of plugins that a marketplace lists.
 fn plugins_in(marketplace: &Marketplace) -> String {
     counted(marketplace.entries.len(), "plugin")
 }
@@ -147,7 +147,7 @@ impl Plugins {
         Ok((marketplace, known))
     }
 
-    /// What settings say that a marketplace is.
+    /// The source of a marketplace in the settings.
     fn declared(&self, name: &str) -> anyhow::Result<Option<MarketplaceSource>> {
         let declared = &self.sources.settings.marketplaces;
         let Some((_, declared)) = declared.iter().find(|(known, _)| known == name) else {

@@ -64,7 +64,7 @@ fn disabled_lines(plugin: &DisabledPlugin) -> Vec<String> {
     lines
 }
 
-/// What a plugin's directory holds. What is wrong with it has been told.
+/// The contents of a plugin's directory. Its problems have been told.
 fn looked_at(root: &Path) -> Validation {
     validate(root, &Vocabulary::default(), &SystemWorld)
 }
@@ -80,7 +80,7 @@ fn in_words(brought: &Validation) -> String {
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }
 
-/// How many there are of each, without those of which there are none.
+/// The number of each kind, without kinds of which there are none.
 pub(super) fn listing(counts: &[(usize, &str)]) -> Vec<String> {
     counts
         .iter()

@@ -19,7 +19,7 @@ use serde_json::json;
 use super::file_history;
 use crate::output::{Output, printable};
 
-/// How much of a prompt a list shows.
+/// The most characters of a prompt that a list shows.
 const SHOWN: usize = 60;
 
 #[derive(Debug, Args)]
@@ -79,7 +79,7 @@ pub(super) fn run(
         Rewind::default()
     } else {
         let checkpoints = Checkpoints::new(directory, log(&journal), world.clone());
-        // What is undone now can be brought back as well.
+        // The changes that are undone now can be brought back as well.
         let Ok(_) = checkpoints.begin(|| Ok::<_, Infallible>(world.record_id()));
         Rewind::apply(&history, prompt, &checkpoints)
     };

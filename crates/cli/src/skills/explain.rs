@@ -29,7 +29,7 @@ pub(super) struct ExplainArgs {
     /// The skill's name
     name: String,
 
-    /// What would stand behind the name; `--` goes before arguments that begin with a dash
+    /// The text that would stand behind the name; `--` goes before arguments that begin with a dash
     arguments: Vec<String>,
 
     /// Print JSON
@@ -60,7 +60,7 @@ struct Explanation {
     identity: Identity,
     #[serde(flatten)]
     demands: Demands,
-    /// Why what acts for the user in it is off, if so.
+    /// The reason why the parts of it that act for the user are off, if so.
     withheld: Option<String>,
     /// Files whose name it takes.
     shadows: Vec<String>,
@@ -71,7 +71,7 @@ struct Explanation {
     text: Option<String>,
 }
 
-/// Which skill it is, and who may invoke it.
+/// The name of the skill, and its invokers.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Identity {
@@ -87,7 +87,7 @@ struct Identity {
     model_invocable: Decided,
 }
 
-/// What it is carried out with.
+/// The demands of the skill on its run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Demands {
@@ -223,7 +223,7 @@ impl Reader<'_> {
         Decided { value, from: self.place(line) }
     }
 
-    /// What the frontmatter says.
+    /// The decision of the frontmatter.
     fn decided<T: Clone + Into<Value>>(&self, said: Option<&Located<T>>) -> Option<Decided> {
         said.map(|said| self.at(said.line, said.value.clone().into()))
     }

@@ -26,7 +26,7 @@ struct List<'c> {
 
 struct Row<'c> {
     entry: &'c SkillEntry,
-    /// Why what acts for the user in it is off, if so.
+    /// The reason why the parts of it that act for the user are off, if so.
     withheld: Option<String>,
 }
 

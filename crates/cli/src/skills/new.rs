@@ -16,10 +16,10 @@ use crate::output::{Output, note, printable};
 
 #[derive(Debug, Args)]
 pub(super) struct NewArgs {
-    /// What the skill is called, and typed as: /NAME
+    /// The name of the skill, which is typed as /NAME
     name: String,
 
-    /// What the skill does, and when to use it
+    /// The description of the skill: what it does, and when to use it
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
 
@@ -31,7 +31,7 @@ pub(super) struct NewArgs {
     #[arg(long)]
     fork: bool,
 
-    /// Who has the skill
+    /// The owner of the skill
     #[arg(long, value_enum, default_value = "project")]
     scope: Scope,
 }
@@ -100,7 +100,7 @@ fn members(args: &NewArgs) -> anyhow::Result<Vec<Member>> {
     Ok(members)
 }
 
-/// Where a skill of the same owner with the same name is.
+/// The skill of the same owner with the same name.
 fn equal<'c>(catalog: &'c SkillCatalog, name: &str, new: &SkillOrigin) -> Option<&'c SkillOrigin> {
     let shadowed = catalog.shadowed.iter().map(|skill| &skill.entry);
     let off = catalog.off.iter().map(|skill| &skill.entry);
@@ -110,7 +110,7 @@ fn equal<'c>(catalog: &'c SkillCatalog, name: &str, new: &SkillOrigin) -> Option
         .find(|origin| origin.source == new.source && origin.kind == new.kind)
 }
 
-/// What is to be known about another skill or command of the same name.
+/// A remark about another skill or command of the same name.
 fn rival(catalog: &SkillCatalog, name: &str, new: &SkillOrigin) -> Option<String> {
     let rival = catalog.active.iter().find(|entry| entry.name == name)?;
     let place = rival.origin.path.display();

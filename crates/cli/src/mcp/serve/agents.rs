@@ -29,22 +29,22 @@ use crate::sessions;
 use crate::setup::Lasting;
 use crate::surroundings::Surroundings;
 
-/// How many steps may wait to be told. More are left out: the client does not miss one of that many.
+/// The most steps that may wait to be told. More are left out: the client does not miss one of that many.
 const STEPS: usize = 64;
 /// The result of a call whose run was stopped before it began.
 const NOT_BEGUN: &str = "The run was stopped before it began.";
-/// How long the last steps may take to be told, once the run is over.
+/// The longest time in which the last steps are told, once the run is over.
 const LAST_STEPS: Duration = Duration::from_secs(1);
 
-/// How agents of this server are made.
+/// The parts that agents of this server are made from.
 pub(super) struct Agents {
     args: RunArgs,
     surroundings: Surroundings,
     /// The server's own mode.
     mode: Mode,
-    /// Where agents may work; the first is where they do unless told otherwise.
+    /// The directories in which agents may work; the first is the one where they do unless told otherwise.
     roots: Vec<PathBuf>,
-    /// What all runs have cost so far, in dollars.
+    /// The cost of all runs so far, in dollars.
     spent: Mutex<f64>,
     /// The sessions that are at work: what comes for one of them waits for its turn.
     at_work: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
@@ -210,7 +210,7 @@ async fn tell(caller: &Caller, mut told: mpsc::Receiver<String>) {
 struct Watch {
     /// To [`tell`]: the names of tools. What does not fit is left out.
     steps: mpsc::Sender<String>,
-    /// How the run ended.
+    /// The result of the run.
     result: Mutex<Option<RunResult>>,
 }
 
@@ -234,7 +234,8 @@ impl View for Watch {
             | EventBody::StreamEvent(_)
             | EventBody::ToolProgress(_)
             | EventBody::PromptSuggestion(_)
-            | EventBody::ConversationReset { .. } => {}
+            | EventBody::ConversationReset { .. }
+            | EventBody::Relayed(_) => {}
         }
     }
 }
@@ -244,13 +245,15 @@ impl View for Watch {
 fn together(earlier: Option<RunResult>, mut last: RunResult) -> RunResult {
     if let Some(earlier) = earlier {
         last.num_turns += earlier.num_turns;
-        last.usage += earlier.usage;
+        let mut usage = earlier.usage;
+        usage += &last.usage;
+        last.usage = usage;
         last.permission_denials.splice(0..0, earlier.permission_denials);
     }
     last
 }
 
-/// What the caller gets.
+/// The report that the caller gets.
 fn report(id: SessionId, result: RunResult) -> CallToolResult {
     let structured = json!({
         "session_id": id,

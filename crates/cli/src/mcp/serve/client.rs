@@ -9,7 +9,7 @@ use rmcp::model::{ElicitRequestParams, ElicitationAction, ElicitationSchema};
 use rmcp::service::Peer;
 use serde_json::Value;
 
-/// How much of an input is part of a question.
+/// The most characters of an input in a question.
 const SHOWN: usize = 2_000;
 
 /// The program that calls.

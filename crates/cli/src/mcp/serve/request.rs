@@ -1,4 +1,4 @@
-//! What a client may ask of an agent of this server: never more than the server itself may do.
+//! Requests of a client for an agent of this server: never more than the server itself may do.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) fn tool() -> Tool {
             "permission_mode": {
                 "type": "string",
                 "enum": ["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"],
-                "description": "How much runs without asking; never more than the server allows",
+                "description": "The permission mode, which decides on what runs without asking; never more than the server allows",
             },
         },
         "required": ["prompt"],
@@ -62,7 +62,7 @@ fn object(value: Value) -> JsonObject {
     }
 }
 
-/// What an agent is to do.
+/// The task of an agent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {

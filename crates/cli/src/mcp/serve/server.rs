@@ -1,9 +1,9 @@
-//! What the server answers: which tools there are, and what a call came to.
+//! Answers of the server: its tools, and the results of calls.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_engine::{Answerer, ToolReply, ToolServer};
+use centurion_engine::{Answerer, ToolReply, ToolServer, ToolUnavailable};
 use centurion_protocol::ToolResultContent;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
@@ -75,7 +75,17 @@ impl Server {
         }
         let input = to_raw_value(&arguments).map_err(|error| invalid(error.to_string()))?;
         let reply = self.tools.call(name, input, &context.ct).await;
-        reply.map(result).map_err(|error| invalid(error.to_string()))
+        reply.map(result).map_err(|error| invalid(self.with_agent(error).to_string()))
+    }
+
+    /// Names the tool that is no tool of the session among those that there are.
+    fn with_agent(&self, error: ToolUnavailable) -> ToolUnavailable {
+        match error {
+            ToolUnavailable::Unknown { name, known } if self.tools.is_allowed(request::TOOL) => {
+                ToolUnavailable::Unknown { name, known: format!("{known}, {}", request::TOOL) }
+            }
+            other => other,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ const LONGEST_LINE: usize = 64 * 1024 * 1024;
 /// A reader that fails in the middle of a line that is too long.
 pub(super) struct BoundedLines<R> {
     inner: R,
-    /// What has come of the present line.
+    /// The number of bytes of the present line that have come.
     length: usize,
     longest: usize,
 }

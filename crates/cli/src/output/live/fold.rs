@@ -18,16 +18,16 @@ use super::style::{
 use super::window::{columns, cut, wrap};
 use crate::output::printable;
 
-/// How many lines of a result or a report a person is shown.
+/// The most lines of a result or a report that a person is shown.
 const RESULT_LINES: usize = 4;
-/// How many columns the name of an agent takes at most.
+/// The most columns that the name of an agent takes.
 const LABEL: usize = 24;
-/// How many columns of a line that says why something failed.
+/// The most columns of a line that says why something failed.
 const REASON: usize = 400;
 /// For measuring.
 const PLAIN: Style = Style { paint: false };
 
-/// What has been seen so far, as far as later lines depend on it.
+/// The events seen so far, as far as later lines depend on them.
 pub(super) struct Fold {
     style: Style,
     /// The columns of the window, where there is one.
@@ -57,7 +57,7 @@ struct Worker {
     is_running: bool,
     /// Calls of its last answer that have not begun.
     calls: VecDeque<ToolUse>,
-    /// What a model last said that it is doing.
+    /// The last words of a model about its work.
     summary: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl Fold {
         }
     }
 
-    /// What an event adds in a window of this many columns.
+    /// The lines that an event adds in a window of this many columns.
     pub(super) fn lines(&mut self, event: &EventBody, width: Option<usize>) -> Vec<String> {
         self.width = width;
         let last = self.last.take();
@@ -126,7 +126,7 @@ impl Fold {
         }
     }
 
-    /// What an agent says while a call waits for it. One in the background speaks into the words of others: its
+    /// The words of an agent while a call waits for it. One in the background speaks into the words of others: its
     /// report, when it ends, is what a person reads of it.
     fn said(&self, tag: &AgentTag, text: &str) -> Vec<String> {
         match self.find(tag.agent_id.as_str()) {
@@ -287,7 +287,7 @@ impl Fold {
         Some(worker.line(style, "●", &format!("{} {used}", what.trim_end())))
     }
 
-    /// How an agent ended is told by the notification that follows.
+    /// The line about an update of a task. The end of an agent is told by the notification that follows.
     fn update(&mut self, updated: &TaskUpdated) -> Option<String> {
         let style = self.style;
         let worker = self.find_mut(&updated.task_id)?;
@@ -342,7 +342,7 @@ impl Fold {
         lines
     }
 
-    /// Who is still at work when the main agent has nothing to do.
+    /// The line about agents that are still at work when the main agent has nothing to do.
     pub(super) fn at_work(&self, width: Option<usize>) -> Vec<String> {
         let left = self.workers.iter().filter(|worker| worker.is_running && worker.is_background);
         let left: Vec<String> = left

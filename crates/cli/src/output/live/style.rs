@@ -1,4 +1,4 @@
-//! How a line looks: its colours, how long it may be, and how amounts are said.
+//! The look of a line: its colours, its length, and the words for amounts.
 
 use centurion_protocol::ToolUse;
 use centurion_protocol::sdk::TaskUsage;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::window::cut;
 use crate::output::{printable, visible};
 
-/// How many columns of a line a person is shown.
+/// The most columns of a line that a person is shown.
 const WIDTH: usize = 100;
 
 pub(super) const RED: &str = "31";
@@ -92,7 +92,7 @@ pub(super) fn subject(call: &ToolUse) -> String {
     keys.iter().find_map(|key| text(key)).map(brief).unwrap_or_default()
 }
 
-/// What has been used: calls, tokens and time.
+/// The words for what has been used: calls, tokens and time.
 pub(super) fn amounts(usage: &TaskUsage) -> String {
     let calls = match usage.tool_uses {
         1 => "1 call".to_owned(),

@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 
 use unicode_width::UnicodeWidthChar;
 
-/// What is left for words in the narrowest of windows.
+/// The columns that are left for words in the narrowest of windows.
 const LEAST: usize = 16;
 
 /// The columns of the terminal that standard error goes to.
@@ -20,7 +20,7 @@ pub(super) fn width() -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-/// How many columns a plain text takes.
+/// The number of columns of a plain text.
 pub(super) fn columns(text: &str) -> usize {
     text.chars().map(|letter| letter.width().unwrap_or(0)).sum()
 }

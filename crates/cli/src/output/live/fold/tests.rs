@@ -6,7 +6,7 @@ use centurion_protocol::sdk::{
     UserMessage,
 };
 use centurion_protocol::{
-    AgentId, Block, Outcome, ToolResult, ToolResultContent, ToolUse, ToolUseId, Usage,
+    AgentId, Block, Outcome, ReportedUsage, ToolResult, ToolResultContent, ToolUse, ToolUseId,
 };
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ fn ended(who: Who, status: &'static str, summary: &str) -> EventBody {
 }
 
 fn answers(who: Option<Who>, block: Block) -> EventBody {
-    EventBody::Assistant(Assistant {
+    EventBody::Assistant(Box::new(Assistant {
         message: AssistantMessage {
             id: "m".to_owned(),
             kind: "message",
@@ -106,14 +106,18 @@ fn answers(who: Option<Who>, block: Block) -> EventBody {
             content: vec![block],
             stop_reason: None,
             stop_sequence: None,
-            usage: Usage::default(),
+            usage: ReportedUsage::default(),
         },
         parent_tool_use_id: None,
         agent: who.map(tag),
         timestamp: "2026-01-01T00:00:00Z".parse().unwrap(),
         request_id: None,
         error: None,
-    })
+        supersedes: Vec::new(),
+        aborted: false,
+        user_message_uuid: None,
+        user_message_uuids: Vec::new(),
+    }))
 }
 
 fn tag(who: Who) -> AgentTag {
@@ -158,7 +162,7 @@ fn run_ends(outcome: Outcome) -> EventBody {
         duration_api_ms: 1,
         stop_reason: None,
         total_cost_usd: 0.0,
-        usage: Usage::default(),
+        usage: ReportedUsage::default(),
         model_usage: std::iter::empty().collect(),
         permission_denials: Vec::new(),
         structured_output: None,
@@ -166,9 +170,12 @@ fn run_ends(outcome: Outcome) -> EventBody {
         terminal_reason: "completed",
         subagent_stats: None,
         api_error_status: None,
-        errors: Vec::new(),
+        errors: None,
         ttft_ms: None,
         result_index: 0,
+        user_message_uuid: None,
+        user_message_uuids: Vec::new(),
+        queued_turn_count: 0,
         unfinished_agents: Vec::new(),
         origin: None,
     }))

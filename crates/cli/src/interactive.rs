@@ -1,0 +1,284 @@
+//! `centurion` on a terminal: the surface is there at once, the session opens behind it.
+
+mod desk;
+mod files;
+
+use std::io::{self, IsTerminal as _};
+use std::pin::pin;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use centurion_engine::{Answerer, BUILT_IN_COMMANDS, Handle, Options, Session, Start, View};
+use centurion_protocol::{SystemWorld, World};
+use centurion_tui::{
+    App, AskKind, AskNumber, Asked, Capabilities, CommandHint, Fact, Happening, InlineSurface,
+    KEEPER_ARGUMENT, KeeperProgram, Left, Look, Model, Terminal, TerminalFront, TerminalOptions,
+};
+
+use self::desk::ProgramDesk;
+use self::files::Kept;
+use crate::absent_model::ABSENT;
+use crate::args::{InputFormat, OutputFormat, RunArgs};
+use crate::configuration::Configuration;
+use crate::output;
+use crate::setup::{self, Lasting, SessionIo};
+use crate::signals::Signals;
+use crate::surroundings::Surroundings;
+use crate::trust;
+
+/// Said behind the reason where no model can be reached.
+const NO_MODEL: &str = "No model answers yet. Set `ANTHROPIC_API_KEY` (or `OPENAI_API_KEY`), or start a model server on this machine \
+    such as Ollama, and start again.\n\nTo see agents at work without a key or a network: `centurion demo --interactive`";
+
+/// Tells whether a person sits before this run.
+pub(crate) fn is_wanted(args: &RunArgs) -> bool {
+    let is_text = args.format.output_format == OutputFormat::Text
+        && args.format.input_format == InputFormat::Text;
+    !args.print
+        && !args.format.verbose
+        && is_text
+        && io::stdin().is_terminal()
+        && io::stdout().is_terminal()
+}
+
+/// Takes the terminal, which is put back as it was however this process ends.
+fn enter() -> anyhow::Result<Terminal> {
+    let args = vec![centurion_tools::guard::ARGUMENT.into(), KEEPER_ARGUMENT.into()];
+    let keeper = KeeperProgram { program: std::env::current_exe()?, args };
+    Ok(Terminal::enter(TerminalOptions { is_plain: false, keeper: Some(keeper) })?)
+}
+
+/// Runs sessions until the person leaves.
+pub(crate) async fn run(mut args: RunArgs) -> anyhow::Result<ExitCode> {
+    let mut terminal = enter()?;
+    args.format.include_partial_messages = true;
+    args.delegation.forward_subagent_text = true;
+    // Without a model a person is told what to set.
+    args.model.is_optional = true;
+    let mut first = args.prompt.take();
+    let mut lists = args.session.resume == Some(None);
+    if lists {
+        args.session.resume = None;
+    }
+    loop {
+        let (left, back) =
+            Box::pin(one_session(&args, terminal, first.take(), std::mem::take(&mut lists)))
+                .await?;
+        terminal = back;
+        match left {
+            Left::Shell => return Ok(ExitCode::SUCCESS),
+            Left::Session(id) => {
+                args.session.continue_last = false;
+                args.session.session_id = None;
+                args.session.resume = Some(Some(id));
+            }
+        }
+    }
+}
+
+/// Runs one session with its terminal, which comes back.
+async fn one_session(
+    args: &RunArgs,
+    terminal: Terminal,
+    first: Option<String>,
+    lists: bool,
+) -> anyhow::Result<(Left, Terminal)> {
+    let surroundings = Surroundings::observe()?;
+    let kept = Kept::new(&surroundings);
+    let mut model = Model::default();
+    model.set_commands(BUILT_IN_COMMANDS.iter().map(hint).chain(own_commands()).collect());
+    model.set_history(kept.history());
+    model.restore_draft(&kept.draft(None));
+    let front = TerminalFront::new(model);
+    let desk = Arc::new(ProgramDesk::new(&surroundings, kept, &front));
+    if lists {
+        desk.list_sessions();
+    }
+    let session = play(args, &surroundings, &front, first);
+    Box::pin(show(terminal, &surroundings, &front, desk, session)).await
+}
+
+/// Plays a session that is made elsewhere, such as the demo's, with a prompt of its own.
+pub(crate) async fn perform<F>(
+    surroundings: &Surroundings,
+    prompt: &str,
+    options: F,
+) -> anyhow::Result<()>
+where
+    F: AsyncFnOnce(Arc<dyn View>) -> anyhow::Result<Options>,
+{
+    let terminal = enter()?;
+    let front = TerminalFront::new(Model::default());
+    let desk = Arc::new(ProgramDesk::new(surroundings, Kept::new(surroundings), &front));
+    let session = async {
+        let view = Arc::clone(&front) as Arc<dyn View>;
+        let mut options = options(view).await?;
+        options.settings.partial_messages = true;
+        let mut session = Box::pin(open(options, surroundings, &front)).await?;
+        front.happens(Happening::Fact(Fact::Prompt(prompt.to_owned())));
+        session.run().await;
+        Ok(())
+    };
+    show(terminal, surroundings, &front, desk, session).await.map(drop)
+}
+
+/// Shows a session until the person leaves; the terminal comes back.
+async fn show(
+    terminal: Terminal,
+    surroundings: &Surroundings,
+    front: &Arc<TerminalFront>,
+    desk: Arc<ProgramDesk>,
+    session: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<(Left, Terminal)> {
+    let told = Arc::clone(front);
+    output::divert(Some(Box::new(move |line| {
+        told.happens(Happening::Fact(Fact::Said(line.to_owned())));
+    })));
+    let look = Look::from_environment(|name| surroundings.env.get(name).map(str::to_owned));
+    let surface = Box::new(InlineSurface::new(terminal.size(), look, Capabilities::default()));
+    let mut app = App::new(Arc::clone(front), terminal, surface, desk as _, Arc::new(SystemWorld));
+    let mut signals = Signals::new()?;
+    let mut session = pin!(session);
+    let (left, has_ended) = tokio::select! {
+        biased;
+        left = app.run() => (left.map_err(anyhow::Error::from), false),
+        ended = &mut session => (ended.map(|()| Left::Shell), true),
+        _ = signals.next() => (Ok(Left::Shell), false),
+    };
+    if let Some(handle) = front.session().filter(|_| !has_ended) {
+        handle.stop();
+        // A second signal does not wait for the end of what runs.
+        tokio::select! {
+            _ = &mut session => {}
+            _ = signals.next() => {}
+        }
+    }
+    output::divert(None);
+    app.leave().await?;
+    let terminal = app.into_terminal();
+    Ok((left?, terminal))
+}
+
+/// Opens a session and runs it to its end.
+async fn play(
+    args: &RunArgs,
+    surroundings: &Surroundings,
+    front: &Arc<TerminalFront>,
+    first: Option<String>,
+) -> anyhow::Result<()> {
+    let mut configuration = Configuration::load(surroundings, &args.settings)?;
+    if asks_for_trust(&configuration, surroundings, front).await? {
+        trust::grant(surroundings)?;
+        configuration = Configuration::load(surroundings, &args.settings)?;
+    }
+    configuration.warn();
+    let world: Arc<dyn World> = Arc::new(SystemWorld);
+    let view = Arc::clone(front) as Arc<dyn View>;
+    let answerer = Some(Arc::clone(front) as Arc<dyn Answerer>);
+    let io = SessionIo { world: Arc::clone(&world), view, host: None, mirror: None, answerer };
+    let (options, lasting) = setup::options(args, surroundings, configuration, io).await?;
+    let mut session = Box::pin(open(options, surroundings, front)).await?;
+    if let Some(name) = &args.session.name {
+        session.handle().rename(name);
+    }
+    if let Some(text) = first {
+        front.happens(Happening::Fact(Fact::Prompt(text)));
+    }
+    session.run().await;
+    let Lasting { pool, .. } = &lasting;
+    pool.shutdown().await;
+    Ok(())
+}
+
+/// Opens a session, and lets the terminal reach it.
+async fn open(
+    options: Options,
+    surroundings: &Surroundings,
+    front: &Arc<TerminalFront>,
+) -> anyhow::Result<Session> {
+    let model = options.model.name().to_owned();
+    let window = options.model.info(&model).context_window;
+    let is_without_model = model == ABSENT;
+    let is_new = matches!(options.start, Start::New(_));
+    let session = Session::open(options).await?;
+    let handle = session.handle();
+    front.happens(Happening::Fact(Fact::Opened {
+        session: session.id(),
+        model,
+        mode: handle.mode().name().to_owned(),
+        cwd: surroundings.cwd.display().to_string(),
+        window,
+    }));
+    if is_without_model {
+        front.happens(Happening::Fact(Fact::Said(NO_MODEL.to_owned())));
+    }
+    let before = (!is_new).then(|| centurion_tui::earlier(&handle)).flatten();
+    if let Some(fact) = before {
+        front.happens(Happening::Fact(fact));
+    }
+    front.happens(Happening::Fact(Fact::Commands(commands(&handle))));
+    front.attach(handle);
+    Ok(session)
+}
+
+fn hint(command: &centurion_engine::BuiltInCommand) -> CommandHint {
+    CommandHint {
+        name: command.name.to_owned(),
+        about: command.about.to_owned(),
+        arguments: command.argument_hint.to_owned(),
+    }
+}
+
+/// The commands that the terminal carries out itself.
+fn own_commands() -> impl Iterator<Item = CommandHint> {
+    [
+        ("config", "", "Show settings, who set them, and what is wrong with them"),
+        ("doctor", "", "Show settings, their problems, and what this machine can do"),
+        ("exit", "", "Leave"),
+        ("stop", "[agent]", "Stop an agent, or all in the background"),
+    ]
+    .into_iter()
+    .map(|(name, arguments, about)| CommandHint {
+        name: name.to_owned(),
+        about: about.to_owned(),
+        arguments: arguments.to_owned(),
+    })
+}
+
+/// All commands of the session and of the terminal.
+fn commands(handle: &Handle) -> Vec<CommandHint> {
+    let of_session = handle.commands().into_iter().map(|command| CommandHint {
+        name: command.name,
+        about: command.description,
+        arguments: command.argument_hint,
+    });
+    of_session.chain(own_commands()).collect()
+}
+
+/// Asks whether to trust a folder that brings something that loosens or runs; the answer.
+async fn asks_for_trust(
+    configuration: &Configuration,
+    surroundings: &Surroundings,
+    front: &Arc<TerminalFront>,
+) -> anyhow::Result<bool> {
+    use centurion_config::trust::TrustState;
+    if matches!(configuration.trust_state(), TrustState::Trusted(_)) {
+        return Ok(false);
+    }
+    let brought = trust::differences(&configuration.trust, surroundings)?;
+    if brought.is_empty() {
+        return Ok(false);
+    }
+    let mut lines =
+        vec![format!("{} brings what loosens rules or runs programs:", surroundings.cwd.display())];
+    lines.extend(brought.iter().map(|line| format!("  {line}")));
+    let choices = ["go on without it", "trust it: all of the above counts, later changes do not"];
+    let kind = AskKind::Choice {
+        title: "Trust this folder?".to_owned(),
+        lines,
+        choices: choices.map(str::to_owned).into(),
+    };
+    let asked = Asked { number: AskNumber(0), call: None, agent: None, path: Vec::new(), kind };
+    let answer = front.ask(asked).await;
+    Ok(answer.is_some_and(|answer| answer["chosen"] == 1))
+}

@@ -1,0 +1,80 @@
+//! This program as a member of a team, in a process of its own.
+
+use std::io::{self, IsTerminal as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use centurion_engine::{LeadHearing, LeadLink, LeadView, Session, Start, Storage, View};
+use centurion_protocol::{SessionId, SystemWorld, World};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::TICKET;
+use crate::args::RunArgs;
+use crate::configuration::Configuration;
+use crate::log::start_logging;
+use crate::output::{LiveView, note};
+use crate::setup::{self, Lasting, SessionIo};
+use crate::surroundings::Surroundings;
+
+/// Works for the lead until that is gone or has no more use for this process.
+pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
+    let mut args = args.settle();
+    start_logging(args.log_filter(), args.debug_file.as_deref())?;
+    let surroundings = Surroundings::observe()?;
+    let session = args.member.lead_session()?;
+    let ticket = surroundings.env.get(TICKET).context(
+        "this process was not started by the lead of a team\nhelp: the flags --agent-id and those beside it are for \
+         members that a lead starts",
+    )?;
+    // A key typed in a pane that only shows must not end the member.
+    let _interrupts = signal(SignalKind::interrupt())?;
+    let (link, hearing) =
+        LeadLink::connect(&surroundings.dirs.members_dir(), session, ticket).await?;
+    args.session.session_id = Some(session);
+    match open(&args, &surroundings, &link, session).await {
+        Ok((session, lasting)) => {
+            serve(session, lasting, hearing).await;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => {
+            hearing.refuse(format!("{error:#}")).await;
+            Err(error)
+        }
+    }
+}
+
+async fn serve(session: Session, lasting: Lasting, hearing: LeadHearing) {
+    session.serve_lead(hearing).await;
+    lasting.pool.shutdown().await;
+}
+
+async fn open(
+    args: &RunArgs,
+    surroundings: &Surroundings,
+    link: &Arc<LeadLink>,
+    session: SessionId,
+) -> anyhow::Result<(Session, Lasting)> {
+    let shows = io::stderr().is_terminal();
+    if shows {
+        note(&args.member.headline());
+    }
+    let own = shows.then(|| Arc::new(LiveView::new(surroundings.paints())) as Arc<dyn View>);
+    let view: Arc<dyn View> = Arc::new(LeadView::new(Arc::clone(link), own));
+    let world: Arc<dyn World> = Arc::new(SystemWorld);
+    let configuration = Configuration::load(surroundings, &args.settings)?;
+    let io = SessionIo { world, view, host: None, mirror: None, answerer: None };
+    let (mut options, lasting) = setup::options(args, surroundings, configuration, io).await?;
+    options.start = Start::New(session);
+    options.storage = Storage {
+        transcript: Some(link.transcript().to_owned()),
+        redaction: options.storage.redaction,
+        ..Storage::without_transcript(link.output_dir().to_owned())
+    };
+    let agents = &mut options.agents;
+    agents.lead = Some(Arc::clone(link));
+    // The lead alone is what its flags and settings say, and hears others.
+    (agents.main, agents.peers, agents.begins_in) = (None, None, None);
+    let session = Session::open(options).await?;
+    Ok((session, lasting))
+}
