@@ -26,10 +26,14 @@ mod components;
 mod conformance;
 #[path = "program/crash.rs"]
 mod crash;
+#[path = "program/declared.rs"]
+mod declared;
 #[path = "program/delegation.rs"]
 mod delegation;
 #[path = "program/demo.rs"]
 mod demo;
+#[path = "program/early_blocks.rs"]
+mod early_blocks;
 #[path = "program/entering.rs"]
 mod entering;
 #[path = "program/faults.rs"]
@@ -48,14 +52,20 @@ mod host_flags;
 mod host_requests;
 #[path = "program/hostile.rs"]
 mod hostile;
+#[path = "program/inspector.rs"]
+mod inspector;
 #[path = "program/isolation.rs"]
 mod isolation;
 #[path = "program/killed_apart.rs"]
 mod killed_apart;
 #[path = "program/killed_at_steps.rs"]
 mod killed_at_steps;
+#[path = "program/laid_down.rs"]
+mod laid_down;
 #[path = "program/mcp.rs"]
 mod mcp;
+#[path = "program/members.rs"]
+mod members;
 #[path = "program/memory.rs"]
 mod memory;
 #[path = "program/merging.rs"]
@@ -68,6 +78,8 @@ mod not_understood;
 mod others_text;
 #[path = "program/output.rs"]
 mod output;
+#[path = "program/panes.rs"]
+mod panes;
 #[path = "program/peers.rs"]
 mod peers;
 #[path = "program/plugins.rs"]

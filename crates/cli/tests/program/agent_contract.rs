@@ -1,5 +1,4 @@
-//! What holds for agents in the whole program: how sessions of each mode start them, and what the runtime saw
-//! them do.
+//! Contracts of agents in the whole program: how sessions of each mode start them, and what the runtime saw them do.
 
 use serde_json::{Value, json};
 

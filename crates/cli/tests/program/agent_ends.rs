@@ -1,4 +1,4 @@
-//! How runs with agents end: when the wait for them runs out, by signals, and in the middle of everything.
+//! Ends of runs with agents: when the wait for them runs out, by signals, and in the middle of everything.
 
 use serde_json::{Value, json};
 

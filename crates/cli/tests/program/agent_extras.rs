@@ -22,7 +22,7 @@ fn add() -> Value {
     json!({"tool": "mcp__own__add", "input": {"a": 20, "b": 22}})
 }
 
-/// What the calls of an agent gave back.
+/// The results of an agent's calls.
 fn results(told: &Told, is_main: bool) -> Vec<String> {
     let users = told.of("user").into_iter().filter(|it| it.get("agent_id").is_none() == is_main);
     let results = users.map(|event| &event["message"]["content"][0]);
@@ -172,8 +172,8 @@ fn a_plugin_for_one_run_brings_agents_hooks_and_servers() {
     assert!(init["agents"].as_array().unwrap().contains(&json!("kit:helper")), "{init}");
     assert_eq!(
         init["skills"],
-        json!(["kit:greet", "review", "verify"]),
-        "people's own are not for models"
+        json!(["init", "kit:greet", "kit:secret", "new-agent", "new-skill", "review", "verify"]),
+        "also those that only people invoke"
     );
     let kit = scratch.project().join("kit");
     assert_eq!(

@@ -12,7 +12,7 @@ use crate::program::{ended, eventually};
 use crate::stage::{Stage, Told, agent, bash};
 
 const ID: &str = "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f13";
-/// How much a command may write here.
+/// The most bytes that a command may write here.
 const CAP: u64 = 1 << 20;
 const CAP_VARIABLE: &str = "CENTURION_MAX_COMMAND_OUTPUT_BYTES";
 

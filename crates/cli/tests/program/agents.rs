@@ -335,7 +335,7 @@ fn the_manual_names_flags_that_there_are() {
     let helps = commands.map(|words| program.run(&[words, &["--help"]].concat()).stdout);
     let helps = helps.concat();
     let is_letter = |letter: char| letter.is_ascii_alphabetic() || letter == '-';
-    // What stands in the example of a rule is another program's.
+    // The example of a rule names another program.
     let lines = guide.lines().filter(|line| !line.contains("permissions explain"));
     let words = lines.flat_map(|line| line.split(|letter| !is_letter(letter)));
     let flags: Vec<_> =
@@ -392,11 +392,11 @@ fn what_an_agent_remembers_is_carried_to_another_home_by_the_project() {
     std::fs::write(memory.join("MEMORY.md"), "Tea at four.\n").unwrap();
     let wrote = good(program.run(&["agents", "memory", "export", "keeper"]));
     assert!(wrote.contains("agent-memory-snapshots/keeper"), "{wrote}");
-    // Where the user has no memory yet, the agent begins with the project's.
+    // If the user has no memory yet, the agent begins with the project's.
     std::fs::remove_dir_all(memory).unwrap();
     stage.run("@@lead", &["--agent", "keeper"]).assert_code(0);
     assert_eq!(std::fs::read_to_string(memory.join("MEMORY.md")).unwrap(), "Tea at four.\n");
-    // What was learnt meanwhile is kept beside what is taken up.
+    // Notes that were made meanwhile are kept beside those that are taken up.
     std::fs::write(memory.join("MEMORY.md"), "Coffee.\n").unwrap();
     good(program.run(&["agents", "memory", "import", "keeper"]));
     assert_eq!(std::fs::read_to_string(memory.join("MEMORY.md")).unwrap(), "Tea at four.\n");

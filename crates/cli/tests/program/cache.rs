@@ -5,14 +5,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
-/// How many blocks before a breakpoint a provider looks for what it has cached.
+/// The number of blocks before a breakpoint in which a provider looks for what it has cached.
 const LOOKBACK: usize = 20;
 
-/// How a provider that caches by breakpoints takes requests.
+/// The cache of a provider that caches by breakpoints.
 #[derive(Default)]
 pub(crate) struct Cache(HashSet<u64>);
 
-/// What one request is charged for, in bytes.
+/// The charge for one request, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Charged {
     pub(crate) read: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Charged {
 }
 
 impl Charged {
-    /// What it costs, with bytes that are not cached as the unit.
+    /// The cost, with bytes that are not cached as the unit.
     pub(crate) fn cost(self) -> f64 {
         let [read, written, plain] = [self.read, self.written, self.plain]
             .map(|bytes| f64::from(u32::try_from(bytes).unwrap()));

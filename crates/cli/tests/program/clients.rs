@@ -210,6 +210,7 @@ fn the_table_of_clients_lists_what_is_run_here() {
         include_str!("clients.rs"),
         include_str!("python_host.rs"),
         include_str!("conformance.rs"),
+        include_str!("inspector.rs"),
     ];
     for entry in &list {
         let text = |name: &str| entry[name].as_str().unwrap();

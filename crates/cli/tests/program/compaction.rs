@@ -11,7 +11,7 @@ use crate::program::{Ended, Program, ended};
 
 const QUESTION: &str = "about to leave its window";
 
-/// What each request was charged for, with whether it asked for a summary.
+/// The charge for each request, and true if it asked for a summary.
 type Charges = Arc<Mutex<(Cache, Vec<(bool, Charged)>)>>;
 
 /// A model that reads the same file again and again, and summarises when it is asked to.

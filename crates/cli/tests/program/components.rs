@@ -32,12 +32,17 @@ pub(crate) fn conformance() -> PathBuf {
     component("npm/node_modules/@modelcontextprotocol/conformance/dist/index.js")
 }
 
+/// The Inspector of the protocol in its mode without a page, for node.
+pub(crate) fn inspector() -> PathBuf {
+    component("npm/node_modules/@modelcontextprotocol/inspector/clients/cli/build/index.js")
+}
+
 /// A server that shows all of the protocol, for node.
 pub(crate) fn everything() -> PathBuf {
     component("npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js")
 }
 
-/// Where the clients are that drive the program.
+/// The directory of the clients that drive the program.
 pub(crate) fn clients() -> PathBuf {
     component("clients/node_modules")
 }

@@ -84,7 +84,7 @@ fn model(request: &Recorded) -> Reply {
     }
 }
 
-/// What a provider demands of calls and results.
+/// Asserts what a provider demands of calls and results.
 fn assert_valid(messages: &[Value]) {
     let mut open: Vec<Value> = Vec::new();
     assert_eq!(messages[0]["role"], "user");

@@ -1,4 +1,4 @@
-//! What hosts and people see of agents that work for another one.
+//! The view of hosts and people on agents that work for another one.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::host::{Host, control};
 use crate::program::eventually;
 use crate::stage::{Stage, Told, agent, bash, keys, run_and, watch_and};
 
-/// What an event is, and whose.
+/// The kind of an event, and its agent.
 fn outline(event: &Value) -> String {
     let block = &event["message"]["content"][0]["type"];
     let parts = [&event["type"], &event["subtype"], block];
@@ -435,7 +435,10 @@ fn what_a_hook_says_after_its_agent_has_ended_is_told_to_the_agent_above() {
     assert_eq!(host.result()["result"], "first");
     stage.program.scratch.write("go", "");
     let woken = host.result();
-    assert_eq!((&woken["result"], &woken["origin"]["kind"]), (&json!("woken"), &json!("hook")));
+    assert_eq!(
+        (&woken["result"], &woken["origin"]["kind"]),
+        (&json!("woken"), &json!("auto-continuation"))
+    );
     assert_eq!(host.finish(), 0);
     let [transcript] = &stage.program.transcripts()[..] else { panic!("one session") };
     assert!(std::fs::read_to_string(transcript).unwrap().contains("late words"));

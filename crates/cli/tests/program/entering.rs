@@ -297,7 +297,7 @@ fn a_main_agent_whose_definition_says_so_works_in_a_worktree() {
     assert!(text.contains(&format!("{}\\nworktree-session-", path.display())), "{text}");
     assert!(path.join("new.txt").exists() && !repository.top.join("new.txt").exists());
     assert_eq!(repository.git("status --porcelain"), "");
-    // Where none can be had, it does not start.
+    // The session does not start if it can have no worktree.
     std::fs::remove_dir_all(repository.top.join(".git")).unwrap();
     std::fs::remove_dir_all(repository.top.join(".claude")).unwrap();
     let refused = repository.run(&["--agents", &agents, "--agent", "loner"]);

@@ -57,7 +57,7 @@ fn run(program: &Program, more: &[&str]) -> Ended {
     program.run(&[&["-p", "go", "--allowedTools", "Bash"], &STREAM[..], more].concat())
 }
 
-/// What the hooks were told, in the order in which they wrote it down.
+/// The inputs of the hooks, in the order in which they wrote them down.
 fn told(program: &Program) -> Vec<Value> {
     let log = std::fs::read_to_string(program.scratch.project().join("log")).unwrap_or_default();
     log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -320,7 +320,10 @@ fn async_hooks_are_heard_later_and_may_wake_the_model() {
     assert_eq!(host.result()["result"], "first", "it waited for no hook");
     program.scratch.write("go", "");
     let woken = host.result();
-    assert_eq!((&woken["result"], &woken["origin"]["kind"]), (&json!("woken"), &json!("hook")));
+    assert_eq!(
+        (&woken["result"], &woken["origin"]["kind"]),
+        (&json!("woken"), &json!("auto-continuation"))
+    );
     let sent = last(&program);
     assert!(sent.contains("by the way"), "{sent}");
     assert!(
@@ -343,7 +346,7 @@ fn an_async_hook_at_the_end_of_a_turn_wakes_the_model() {
     let woken = host.result();
     assert_eq!(
         (&woken["result"], &woken["origin"]["kind"]),
-        (&json!("mending it"), &json!("hook"))
+        (&json!("mending it"), &json!("auto-continuation"))
     );
     assert!(last(&program).contains("the tests fail"), "{}", last(&program));
     assert_eq!(host.finish(), 0);

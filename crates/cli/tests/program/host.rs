@@ -7,6 +7,7 @@ use centurion_testkit::{Fault, Reply, Server};
 use serde_json::{Value, json};
 
 use crate::components::python_server;
+use crate::declared;
 use crate::program::{Program, call, eventually};
 use crate::real_servers::with;
 
@@ -50,6 +51,7 @@ impl Host {
         loop {
             let line = self.lines.next().expect("the program ended early").unwrap();
             let event: Value = serde_json::from_str(&line).unwrap();
+            declared::check(&event);
             let found = fits(&event);
             seen.push(event);
             if found {
@@ -63,7 +65,9 @@ impl Host {
         let id = request["subtype"].as_str().unwrap();
         self.send(&control(id, request));
         let is_answer = |event: &Value| event["response"]["request_id"] == id;
-        self.until(is_answer).pop().unwrap()["response"].clone()
+        let answer = self.until(is_answer).pop().unwrap()["response"].clone();
+        declared::check_answer(id, &answer);
+        answer
     }
 
     pub(crate) fn result(&mut self) -> Value {

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::program::{Program, call, ended};
 
 /// Flags of others, each with a value if it takes one.
-const WITHOUT_MEANING: [&[&str]; 22] = [
+const WITHOUT_MEANING: [&[&str]; 21] = [
     &["--ax-screen-reader"],
     &["--background"],
     &["--bg"],
@@ -27,7 +27,6 @@ const WITHOUT_MEANING: [&[&str]; 22] = [
     &["--remote-control-session-name-prefix", "mine"],
     &["--sdk-url", "ws://localhost:1"],
     &["--system-prompt-snapshot", "off"],
-    &["--teammate-mode", "tmux"],
     &["--teleport"],
     &["--tmux"],
 ];

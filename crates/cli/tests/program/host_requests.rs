@@ -12,7 +12,7 @@ use crate::real_servers::with;
 fn every_request_of_the_protocol_is_answered_and_nothing_hangs() {
     let program = Program::with_handler(|_| Reply::text("ok"));
     let mut host = Host::start(&program, &[]);
-    // Those that are answered: what they mean is tested where it is made.
+    // Requests that are answered: their meaning is tested where it is made.
     for request in [
         json!({"subtype": "initialize"}),
         json!({"subtype": "interrupt"}),
@@ -49,7 +49,7 @@ fn every_request_of_the_protocol_is_answered_and_nothing_hangs() {
         assert_eq!(answer["subtype"], "success", "{request}: {answer}");
         assert!(answer["response"].is_object(), "{request}: {answer}");
     }
-    // Those that cannot be carried out here and now, or not at all.
+    // Requests that cannot be carried out here and now, or not at all.
     for (request, code) in [
         (json!({"subtype": "set_permission_mode", "mode": "yolo"}), "invalid_request"),
         (

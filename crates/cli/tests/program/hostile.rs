@@ -29,7 +29,7 @@ use crate::program::{Ended, Program, ended};
 
 /// Is in every secret.
 const CANARY: &str = "CANARY-SECRET";
-/// What the user wrote for all agents: no repository removes it.
+/// The user's rule for all agents: no repository removes it.
 const USERS_RULE: &str = "USERS-RULE: ask before you deploy.";
 
 /// Makes the model start agents.
@@ -46,7 +46,7 @@ pub(super) struct Form {
     links: &'static [(&'static str, &'static str)],
     /// Files below `.git`, which only an archive brings. Text is added to what git wrote.
     git: &'static [(&'static str, &'static str)],
-    /// What else it takes, done in an archive.
+    /// The other steps of the attack, done in an archive.
     arrange: Option<fn(&Place)>,
 }
 
@@ -152,7 +152,7 @@ impl Place {
             .args(arguments)
             .current_dir(self.path(directory))
             .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")])
-            // Where a repository names no editor, none waits for a person.
+            // If a repository names no editor, none waits for a person.
             .envs([("EDITOR", "true"), ("VISUAL", "true")])
             .stdin(Stdio::null())
             .output()
@@ -271,7 +271,7 @@ impl Place {
     }
 }
 
-/// Where the program is started.
+/// The directory in which the program is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Top,
@@ -279,7 +279,7 @@ enum Way {
     Added,
 }
 
-/// What a model is talked into by a repository.
+/// The answer of a model that follows a repository.
 fn answer(request: &Recorded, root: &Path) -> Reply {
     let body = request.json();
     let messages = body["messages"].as_array().unwrap();
@@ -291,7 +291,7 @@ fn answer(request: &Recorded, root: &Path) -> Reply {
     let path = |base: &Path, name: &str| base.join(name).display().to_string();
     let mark = path(root, "MARK");
     let prompt = messages[0].to_string();
-    // What must be denied, for every agent.
+    // The calls that must be denied, for every agent.
     let mut calls = vec![
         ("Read", json!({"file_path": path(root, "sibling/secret.txt")})),
         ("Bash", json!({"command": format!("touch {mark}")})),
@@ -466,7 +466,7 @@ fn what_a_trusted_folder_configures_does_run() {
     }
 }
 
-/// What an ordinary git does in such a repository, by what is left of it.
+/// The harm that an ordinary git does in such a repository, by what is left of it.
 fn harm_by_git(form: &Form) -> bool {
     let place = Place::new();
     place.build(form);

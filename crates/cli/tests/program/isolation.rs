@@ -79,7 +79,7 @@ fn no_agent_below_one_apart_reaches_a_checkout_above_it() {
     }
     let worktrees = repository.worktrees();
     let with = |name: &str| worktrees.iter().find(|it| it.join(name).exists()).unwrap();
-    // Those that share the worktree of the one apart work there, and the third in its own.
+    // The agents that share the worktree of the one apart work there, and the third in its own.
     let outer = with("where.txt");
     assert_eq!((with("inside.txt"), with("deep.txt"), worktrees.len()), (outer, outer, 2));
     assert_ne!(with("own.txt"), outer);
@@ -124,7 +124,7 @@ fn what_outlives_an_agent_apart_writes_nowhere_and_its_worktree_is_settled() {
         "AT={top}; export AT; setsid {LATE} two.txt > /dev/null 2>&1 & {}",
         until("two.txt")
     );
-    // What is alive when the caller goes on; the pattern is not in its own line.
+    // Processes that are alive when the caller goes on; the pattern is not in its own line.
     let look =
         format!("grep -lzs 'late-[m]ark' /proc/[0-9]*/cmdline | wc -l > {}", alive.display());
     let idle = format!("AT={top}; export AT; {LATE} /dev/null");

@@ -74,12 +74,12 @@ fn a_killed_program_loses_nothing_that_an_agent_wrote_apart() {
         let told = BufReader::new(child.stdout.take().unwrap()).lines().take(moment).count();
         child.kill().unwrap();
         child.wait().unwrap();
-        // What it had started dies with it.
+        // The processes that it had started die with it.
         no_process_in(&repository.top);
         let work = written(&repository);
         lives_with_work += usize::from(told == moment && !work.is_empty());
         let program = &repository.stage.program;
-        // What the program had started may hold the worktree for a moment.
+        // A process that the program had started may hold the worktree for a moment.
         let listed = eventually("a worktree in order", || {
             let mended = program.run(&["worktrees", "clean"]);
             if mended.code != Some(0) {

@@ -2,7 +2,7 @@
 //! removal and new directory. Whatever was written is somewhere afterwards, and `centurion worktrees clean` brings the rest in
 //! order.
 //!
-//! Which steps is decided by a seed: all of them would take long. The step and the command are in the message of a failure.
+//! A seed decides which steps: all of them would take long. The step and the command are in the message of a failure.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::program::{Ended, ended, eventually};
 use crate::stage::{agent, bash};
 use crate::worktrees::{Repository, git_in};
 
-/// What kills says so by this code.
+/// The exit code of a command that was killed at a step.
 const KILLED: i32 = 77;
 
-/// How many steps of a command are the last one.
+/// The most steps of a command that are tried, the last one among them.
 const MOMENTS: usize = 8;
 
 const SEED: u64 = 0x5eed_0016;
@@ -135,7 +135,7 @@ fn succeed(repository: &Repository, words: &[&str], at: &str) {
     });
 }
 
-/// What the next process finds is explained, and is brought in order by what it says.
+/// The next process explains what it finds, and what it says brings that in order.
 fn mend(repository: &Repository, at: &str) {
     let program = &repository.stage.program;
     let listed = program.run(&["worktrees"]);

@@ -1,4 +1,4 @@
-//! What the main agent remembers from session to session, as people meet it.
+//! Memory of the main agent from session to session, as people meet it.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -110,7 +110,7 @@ fn the_settings_of_the_user_say_what_is_made_of_a_session_and_those_of_a_reposit
     assert!(checked.stderr.contains("memory.session.enabled"), "{}", checked.stderr);
 }
 
-/// What a slow model tells, and is told.
+/// A note between a slow model and its test.
 struct Note {
     is_asked_for: Receiver<()>,
     lets_go: Sender<()>,

@@ -70,7 +70,7 @@ fn a_model_looks_at_what_agents_left_and_merges_it() {
 
 #[test]
 fn a_merge_is_judged_by_the_files_that_it_changes() {
-    // What later steps obey is not merged by a model alone, and what a rule denies is merged by none.
+    // A model alone does not merge files that later steps obey, and a merge that a rule denies does not happen.
     for (file, settings, expected) in [
         (".claude/settings.json", json!({}), "it changes .claude/settings.json"),
         ("conf/key", json!({"permissions": {"deny": ["Edit(/conf/**)"]}}), "it changes conf/key"),

@@ -1,4 +1,4 @@
-//! What sandboxed commands reach through the whole program: real commands, the real proxy, no internet.
+//! Network of sandboxed commands through the whole program: real commands, the real proxy, no internet.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;

@@ -15,7 +15,7 @@ const TEXTS: [&str; 4] = [
     "echo \"open\ntouch marker",
 ];
 
-/// What comes of the texts, after a command that shows that others are allowed.
+/// The results of the texts, after a command that shows that others are allowed.
 fn try_all(settings: &Value, flags: &[&str]) -> (Program, Vec<String>) {
     let all = ["touch fine"].into_iter().chain(TEXTS).enumerate();
     let all = all.map(|(n, it)| call(&format!("toolu_{n}"), "Bash", json!({"command": it})));

@@ -54,7 +54,7 @@ fn forged_markup_in_files_commands_names_and_instructions_is_defused() {
         }
     }
     assert!(results[0].contains("&lt;system-reminder>obey"), "{}", results[0]);
-    // What the program itself says is marked once: the instructions.
+    // The program's own words are marked once: the instructions.
     let whole = messages[0].to_string();
     assert_eq!(
         whole.matches("<system-reminder>").count(),

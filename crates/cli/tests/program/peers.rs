@@ -50,7 +50,7 @@ fn model(request: &Recorded) -> Reply {
     }
 }
 
-/// What the model of the session was told of other sessions, in the order of its conversation.
+/// The words of other sessions that the model of the session was told, in the order of its conversation.
 fn heard(transcript: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(transcript).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -179,7 +179,7 @@ fn a_session_that_was_not_told_to_hears_nothing_and_reaches_no_wrong_peer() {
 struct Recipient<'p> {
     program: &'p Program,
     running: Option<(Child, ChildStdin)>,
-    /// How often it was started again.
+    /// The number of times that it was started again.
     restarts: u32,
 }
 

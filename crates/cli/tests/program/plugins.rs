@@ -17,7 +17,7 @@ fn good(ended: Ended) -> String {
     ended.stdout
 }
 
-/// What a command that must fail complains about.
+/// The complaint of a command that must fail.
 fn refused(ended: Ended) -> String {
     assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
     ended.stderr
@@ -354,7 +354,7 @@ fn a_marketplace_of_the_settings_is_fetched_when_it_is_wanted() {
     let repository = marketplace(&program);
     let source = json!({"source": "git", "url": repository.url()});
     let declared = json!({"extraKnownMarketplaces": {"tools": {"source": source}}});
-    // What an untrusted repository declares is not fetched from.
+    // A source that an untrusted repository declares is not fetched from.
     program.scratch.write(".claude/settings.json", declared.to_string());
     let unknown = refused(program.run(&["plugin", "add", "my-plugin@tools"]));
     assert!(unknown.contains("there is no marketplace `tools`"), "{unknown}");

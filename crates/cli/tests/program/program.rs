@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 use centurion_testkit::{Recorded, Reply, Scratch, Server, sse};
 use serde_json::Value;
 
+use crate::declared;
+
 pub(crate) struct Program {
     pub(crate) scratch: Scratch,
     pub(crate) server: Option<Server>,
 }
 
-/// What a finished program left.
+/// The output and the exit code of a finished program.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -101,7 +103,8 @@ pub(crate) fn ended(output: Output) -> Ended {
 
 impl Ended {
     pub(crate) fn events(&self) -> Vec<Value> {
-        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let events = self.stdout.lines().map(|line| serde_json::from_str(line).unwrap());
+        events.inspect(declared::check).collect()
     }
 
     pub(crate) fn result(&self) -> Value {

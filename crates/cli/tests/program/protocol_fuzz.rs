@@ -121,7 +121,7 @@ fn line(dice: &mut Dice, number: usize) -> (Vec<u8>, Option<String>) {
     }
 }
 
-/// How often each request was answered.
+/// The number of answers to each request.
 fn answers(stdout: &str) -> BTreeMap<String, usize> {
     let mut answers = BTreeMap::new();
     for line in stdout.lines() {

@@ -1,4 +1,4 @@
-//! What readers of our files rely on: the form of times and of lines, in everything that a run writes.
+//! Properties of our files that readers rely on: the form of times and of lines, in everything that a run writes.
 
 use std::path::{Path, PathBuf};
 

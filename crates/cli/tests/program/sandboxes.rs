@@ -1,4 +1,4 @@
-//! What sandbox this machine can give commands, for the tests that need one.
+//! The sandbox that this machine can give commands, for the tests that need one.
 
 use centurion_sandbox::{Sandbox, Support};
 use centurion_tools::{SandboxPolicy, SandboxSettings};

@@ -206,7 +206,9 @@ fn calls_run_or_say_why_not() {
     assert!(bad.contains("file_path"), "{bad}");
     let unknown = client.ask("tools/call", &json!({"name": "Frobnicate", "arguments": {}}));
     assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
-    assert!(unknown["error"]["message"].as_str().unwrap().contains("Frobnicate"), "{unknown}");
+    let told = unknown["error"]["message"].as_str().unwrap();
+    assert!(told.contains("Frobnicate") && told.contains("Read"), "{unknown}");
+    assert!(told.contains(", centurion."), "the tool that runs agents is one, too: {unknown}");
     let nobody = client.ask("tools/call", &json!({"name": "AskUserQuestion", "arguments": {}}));
     assert!(nobody["error"]["message"].as_str().unwrap().contains("not available"), "{nobody}");
     assert_eq!(client.finish(), Some(0));
@@ -271,7 +273,7 @@ fn calls_that_may_change_something_take_turns() {
     let second = client.begin("Bash", &json!({"command": "touch second"}));
     let cancelled = client.begin("Bash", &json!({"command": "touch third"}));
     client.cancel(cancelled);
-    // Those are with the server now, since what came after them is done.
+    // The server has those now, since it has done what came after them.
     success(&client.call("Read", &json!({"file_path": "a.txt"})));
     program.scratch.write("go", "");
     let said = success(&client.answer(first)["result"]);

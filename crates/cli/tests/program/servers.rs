@@ -220,7 +220,7 @@ fn tools_are_found_by_a_search_and_the_others_stay_where_they_are() {
     assert!(tools(2).starts_with(&tools(1)));
     assert_eq!(tools(2), tools(3));
     assert!(tools(4).starts_with(&tools(3)));
-    // What was told is told once.
+    // A tool that was announced is announced once.
     assert_eq!(told(&program).matches("ToolSearch can load").count(), 1);
 }
 

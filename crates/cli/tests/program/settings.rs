@@ -327,7 +327,7 @@ fn always_allow_is_written_where_it_belongs_and_holds_in_the_next_process() {
     std::fs::remove_file(&made).unwrap();
     let next = program.run(&["-p", "go"]);
     assert!(made.exists(), "{}", next.stderr);
-    // What another hand adds to the file is not, and does not take the answer with it.
+    // A rule that another hand adds to the file does not count, and does not take the answer with it.
     let mut kept = kept;
     kept["permissions"]["allow"].as_array_mut().unwrap().push(json!("Bash(rm *)"));
     std::fs::write(&file, kept.to_string()).unwrap();
@@ -570,7 +570,8 @@ fn deny_rules_about_files_are_in_force_in_the_sandbox() {
     assert_eq!((read(".env").as_str(), read("kept").as_str()), ("the-secret-words", "original"));
 }
 
-/// What a sandboxed command writes there would run outside of the sandbox with the next command that runs there.
+/// A file that a sandboxed command writes there would run outside of the sandbox with the next command that runs
+/// there.
 #[test]
 fn the_file_that_every_command_reads_first_is_kept_from_commands_and_edits() {
     // No analysis sees which file this writes.
@@ -676,7 +677,7 @@ fn git_works_in_a_sandbox_in_a_directory_of_a_repository() {
     assert!(results[2].contains(&hint), "{results:?}");
 }
 
-/// Where the machine lets this program make control groups, limits are those of a command with all that it starts.
+/// If the machine lets this program make control groups, limits are those of a command with all that it starts.
 #[test]
 fn a_whole_command_uses_no_more_than_the_settings_let_it() {
     let half = "perl -e '$x = \"y\" x 50_000_000; print \"half\\n\"; sleep 2'";

@@ -30,7 +30,7 @@ fn a_file_that_another_agent_changed_is_not_overwritten_and_the_other_is_named()
     let by = format!("has changed since it was read, by agent {id}");
     assert_eq!(text.matches(&by).count(), 2, "{text}");
     assert_eq!(text.matches("-one\\n+other").count(), 3, "{text}");
-    // What no tool of an agent wrote is said to be so, with all that differs.
+    // A change that no tool of an agent made is said to be such, with all that differs.
     assert!(text.contains("by a person, a command or another program"), "{text}");
     assert!(text.contains("+other\\n+more"), "{text}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "other\nmore\n");

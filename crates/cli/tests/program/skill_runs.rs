@@ -83,7 +83,7 @@ fn commands_of_a_repositorys_skill_wait_for_trust() {
     assert_eq!(stage.program.run(&["trust", "grant"]).code, Some(0));
     let told = stage.run("/run", &[]);
     assert_eq!((told.ended.code, ran.exists()), (Some(0), true), "{}", told.ended.stderr);
-    // What changed since is off again.
+    // A skill that changed since is off again.
     std::fs::remove_file(&ran).unwrap();
     stage.program.scratch.write(".claude/skills/run/SKILL.md", format!("{text}More.\n"));
     let told = stage.run("/run", &[]);
@@ -157,7 +157,7 @@ fn a_hook_of_an_accepted_plugin_does_not_run_once_the_plugin_changed_in_the_same
     let told = stage.run("@@lead", &[]);
     assert_eq!((told.ended.code, stopped.exists()), (Some(0), true), "{}", told.ended.stderr);
     std::fs::remove_file(&stopped).unwrap();
-    // What was accepted changes a file that no command of the plugin names.
+    // An accepted command changes a file that no command of the plugin names.
     write("start.sh", "echo more > \"$CLAUDE_PLUGIN_ROOT/notes.txt\"\n");
     assert_eq!(stage.program.run(&["trust", "grant"]).code, Some(0));
     let told = stage.run("@@lead", &[]);
@@ -247,7 +247,7 @@ fn hooks_keep_a_typed_skill_out_also_if_an_agent_runs_it() {
         let told = stage.run(command, &["--settings", &settings]);
         assert_eq!(told.ended.code, Some(1), "{command}");
     }
-    // What was kept out does not count as told.
+    // A text that was kept out does not count as told.
     let told = stage.run("@@then", &["--settings", &settings, "--continue"]);
     assert_eq!(told.ended.code, Some(0), "{}", told.ended.stderr);
     assert!(transcript(&stage).contains("The plain text."));
@@ -292,7 +292,7 @@ fn what_was_read_of_many_skills_is_kept_unless_nothing_is() {
     assert!(!kept.exists());
     assert_eq!(stage.run("@@lead", &[]).ended.code, Some(0));
     assert_eq!(std::fs::read_dir(&kept).unwrap().count(), 1, "one place has that many");
-    // What is kept is never what counts: the file is.
+    // The copy is never what counts: the file is.
     own_skill(&stage, "skill-07", "", "@@lead Another text.");
     assert_eq!(stage.run("/skill-07", &[]).ended.code, Some(0));
     assert!(transcript(&stage).contains("Another text."));

@@ -106,7 +106,7 @@ pub(crate) fn bash(command: &str) -> Value {
     json!({"tool": "Bash", "input": {"command": command}})
 }
 
-/// What a run told.
+/// The events of a run.
 pub(crate) struct Told {
     pub(crate) ended: Ended,
     pub(crate) events: Vec<Value>,
@@ -126,7 +126,7 @@ impl Told {
             .collect()
     }
 
-    /// What the calls of the main agent gave back, as data.
+    /// The results of the main agent's calls, as data.
     pub(crate) fn data(&self) -> Vec<&Value> {
         let main = self.of("user").into_iter().filter(|event| event.get("agent_id").is_none());
         main.map(|event| &event["tool_use_result"]).collect()

@@ -1,4 +1,4 @@
-//! What the manual says about finding out what went wrong: each place that it names has the answer.
+//! The manual about finding out what went wrong: each place that it names has the answer.
 
 use std::path::PathBuf;
 

@@ -289,7 +289,7 @@ fn git(program: &Program, arguments: &[&str]) {
     assert!(ended.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
 }
 
-/// Where a command tries to put something that would run outside of the sandbox.
+/// The places in which a command tries to put something that would run outside of the sandbox.
 const FORBIDDEN: [&str; 14] = [
     ".git/commondir",
     ".git/config",
@@ -363,7 +363,7 @@ fn a_sandboxed_command_changes_nothing_that_makes_us_or_git_run_something() {
     assert!(!file(&program, ".git/commondir").exists(), "nothing stays in the way");
     git(&program, &["status"]);
     git(&program, &["commit", "--allow-empty", "-qm", "after"]);
-    // What a command could put into a new directory is off by itself.
+    // A file that a command could put into a new directory is off by itself.
     assert!(file(&program, "sub/.claude/settings.json").exists());
     let mut below = program.command(["-p", "go"]);
     below.current_dir(file(&program, "sub"));

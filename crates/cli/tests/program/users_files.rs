@@ -23,7 +23,7 @@ const FILES: [(&str, &str); 9] = [
     ("dots/gitconfig", "# mine\n"),
 ];
 
-/// What is in the home directory, and where in the project it leads.
+/// Links in the home directory, each with its target in the project.
 const LINKS: [(&str, &str); 6] = [
     (".claude/settings.json", "dots/settings.json"),
     (".claude/agents", "dots/agents"),

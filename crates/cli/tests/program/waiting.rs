@@ -1,4 +1,4 @@
-//! Which results a run shows while agents work beside it, and when.
+//! Results that a run shows while agents work beside it, and the moments at which it does.
 
 use serde_json::{Value, json};
 

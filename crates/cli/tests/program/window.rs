@@ -1,4 +1,4 @@
-//! What people see of agents in a terminal: a real one, of a size that the test chooses.
+//! The view of people on agents in a terminal: a real one, of a size that the test chooses.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader};

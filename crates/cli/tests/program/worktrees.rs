@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use centurion_testkit::{Lack, skip};
 use serde_json::{Value, json};
 
+use crate::program::eventually;
 use crate::sandboxes::can_confine_completely;
 use crate::stage::{Stage, Told, agent, bash, run_and};
 
@@ -78,7 +79,7 @@ pub(crate) fn git_in(directory: &Path, args: &str) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// What an agent was answered, and all that it was told, as text.
+/// The answers to an agent, and all that it was told, as text.
 pub(crate) fn results(told: &Told) -> String {
     let events = told.of("user");
     events.iter().map(|event| event["message"]["content"].to_string()).collect()
@@ -197,7 +198,7 @@ fn a_worktree_of_the_background_is_let_go_after_the_end_of_its_agent_is_recorded
     }));
     let root = repository.stage.program.scratch.root().canonicalize().unwrap();
     let (made, seen) = (root.join("made"), root.join("seen"));
-    // What the transcript of the agent has by then.
+    // The transcript of the agent at that moment.
     let look = format!("cat $HOME/.centurion/projects/*/*/subagents/*.jsonl > {}", seen.display());
     let create = format!("mkdir -p {0}; echo {0}", made.display());
     let settings = json!({"hooks": {
@@ -557,7 +558,7 @@ fn a_worktree_that_another_deletes_is_missed_and_nothing_runs_elsewhere() {
     );
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(!repository.top.join("ran.txt").exists());
-    // What it had committed is still there.
+    // The commits that it had made are still there.
     let branches = repository.git("for-each-ref --format=%(subject) refs/heads/worktree-*");
     assert_eq!(branches, "work");
 }
@@ -640,6 +641,36 @@ fn a_process_that_is_killed_leaves_work_that_the_next_one_brings_home() {
         "{}",
         told.ended.stdout
     );
+}
+
+/// The processes of git that have a directory for their home.
+fn gits_of(home: &Path) -> Vec<PathBuf> {
+    let home = format!("HOME={}", home.display());
+    let words = |process: &Path, file: &str| {
+        let bytes = std::fs::read(process.join(file)).unwrap_or_default();
+        let words = String::from_utf8_lossy(&bytes).into_owned();
+        words.split('\0').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let is_git = |process: &PathBuf| {
+        words(process, "cmdline")[0].ends_with("/git") && words(process, "environ").contains(&home)
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    all.filter(is_git).collect()
+}
+
+#[test]
+fn git_that_works_for_a_person_ends_with_the_command_that_asked_for_it() {
+    let repository = Repository::new(&json!({}));
+    let home = repository.stage.program.scratch.home();
+    // Git waits for a writer that never comes.
+    let pipe = home.join(".gitconfig");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut child = repository.stage.program.command(["worktrees", "list"]).spawn().unwrap();
+    let at_work = || !gits_of(&home).is_empty();
+    eventually("a git at work", || at_work().then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    eventually("the end of git", || (!at_work()).then_some(()));
 }
 
 #[test]

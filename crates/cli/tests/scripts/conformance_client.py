@@ -15,6 +15,9 @@ AGREE = {"hookSpecificOutput": {"hookEventName": "Elicitation", "action": "accep
 HOOK = {"type": "command", "command": f"echo '{json.dumps(AGREE)}'"}
 SETTINGS = {"hooks": {"Elicitation": [{"hooks": [HOOK]}]}}
 
+# The suite knows the client by this address where the authorization server reads documents about clients.
+DOCUMENT = "https://conformance-test.local/client-metadata.json"
+
 # A server may ask for more than was allowed once, but not for ever.
 ATTEMPTS = 3
 
@@ -27,6 +30,8 @@ def add(url, context):
     server = {"type": "http", "url": url}
     if "client_id" in context:
         server["oauth"] = {"clientId": context["client_id"]}
+    elif os.environ.get("MCP_CONFORMANCE_SCENARIO") == "auth/basic-cimd":
+        server["oauth"] = {"clientId": DOCUMENT}
     subprocess.run(centurion("mcp", "add-json", "tried", json.dumps(server)), check=True)
 
 

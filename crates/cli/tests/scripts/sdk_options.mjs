@@ -1,6 +1,6 @@
 // A host that uses the options of a query, by the SDK for TypeScript: permissions, hooks, agents, prompts, sessions.
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Conversation, assert, of, options, result, run, sdk } from "./sdk_kit.mjs";
 
 const all = async (stream) => {
@@ -155,4 +155,42 @@ async function ends() {
   writeFileSync("ended.txt", "");
 }
 
-await run(permissions, hooks, agents, prompts, sessions, ends);
+async function starts() {
+  const limits = { permissions: { deny: ["Bash"] } };
+  const limited = await once("@@shell", { managedSettings: limits, allowedTools: ["Bash"] });
+  // A tool that is denied whole is not there.
+  assert(!of(limited, "init")[0].tools.includes("Bash"));
+  assert(of(await once("@@hello"), "init")[0].tools.includes("Bash"));
+
+  const path = `${process.cwd()}/brought`;
+  mkdirSync(`${path}/.claude-plugin`, { recursive: true });
+  writeFileSync(`${path}/.claude-plugin/plugin.json`, JSON.stringify({ name: "brought", version: "1.0.0" }));
+  for (const pluginDelivery of ["initialize", "argv"]) {
+    const plugins = [{ type: "local", path }];
+    const [init] = of(await once("@@hello", { plugins, pluginDelivery }), "init");
+    assert(init.plugins.some((plugin) => plugin.name === "brought"), pluginDelivery);
+  }
+
+  const [init] = of(await once("@@hello", { settings: { outputStyle: "Explanatory" } }), "init");
+  assert.equal(init.output_style, "Explanatory");
+
+  for (const more of [
+    { toolConfig: { askUserQuestion: { previewFormat: "html" } } },
+    { sandbox: { enabled: false } },
+    { loadTimeoutMs: 1000 },
+    { permissionPrompts: "none" },
+    { permissionPromptToolName: "stdio" },
+    { enableFileCheckpointing: true },
+    { debug: true },
+    { maxThinkingTokens: 2000 },
+    { executable: "node", executableArgs: [] },
+    { agent: "general-purpose" },
+    { settingSources: [] },
+    { supportedDialogKinds: ["any"], onUserDialog: async () => ({}) },
+    { onElicitation: async () => ({ action: "decline" }) },
+  ]) {
+    assert.match(result(await once("@@hello", more)).result, /Hello there/, JSON.stringify(more));
+  }
+}
+
+await run(permissions, hooks, agents, prompts, sessions, starts, ends);

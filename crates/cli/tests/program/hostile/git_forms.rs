@@ -1,4 +1,4 @@
-//! What a repository's own `.git` configures, and directories that only look like repositories.
+//! Configuration in a repository's own `.git`, and directories that only look like repositories.
 
 use std::fs;
 use std::os::unix::fs::symlink;

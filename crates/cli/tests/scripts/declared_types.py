@@ -1,0 +1,191 @@
+"""Writes a JSON schema of the events that the SDK for TypeScript declares: names, types and required fields.
+
+Usage: declared_types.py node_modules > schema.json
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+TOKEN = re.compile(r"""\s+|//[^\n]*|/\*.*?\*/|(?P<word>[A-Za-z_$][\w$]*)|(?P<text>'[^']*'|"[^"]*")|(?P<number>-?\d+)|(?P<mark>=>|[{}\[\]()<>|&?:;,.=*])""", re.S)
+
+# The provider's own shapes, which the program passes on as they are.
+PASSED_ON = {
+    "BetaMessage": {"type": "object", "required": ["id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"],
+                    "properties": {"type": {"const": "message"}, "role": {"const": "assistant"}, "content": {"type": "array"}, "usage": {"type": "object"}}},
+    "BetaRawMessageStreamEvent": {"type": "object", "required": ["type"]},
+    "MessageParam": {"type": "object", "required": ["role", "content"]},
+    "JSONRPCMessage": {"type": "object"},
+    "UUID": {"type": "string", "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"},
+}
+# What the program prints: events, requests to the host, and answers to requests of the host.
+ROOTS = [
+    "SDKMessage", "SDKControlPermissionRequest", "SDKControlElicitationRequest", "SDKControlMcpMessageRequest",
+    "SDKControlCancelRequest", "SDKKeepAliveMessage", "SDKHookCallbackRequest", "SDKControlInitializeResponse",
+    "SDKControlInterruptResponse", "SDKControlGetContextUsageResponse", "SDKControlGetUsageResponse",
+    "SDKControlListPermissionRulesResponse", "SDKControlGetHooksListingResponse", "SDKControlReloadPluginsResponse",
+    "SDKControlReloadSkillsResponse", "SDKControlReloadOutputStylesResponse", "SDKControlReadFileResponse",
+    "SDKControlMcpReadResourceResponse", "SDKControlGetTaskOutputResponse",
+]
+PLAIN = {"string": {"type": "string"}, "number": {"type": "number"}, "boolean": {"type": "boolean"}, "null": {"type": "null"},
+         "true": {"const": True}, "false": {"const": False}, "unknown": True, "any": True, "undefined": False, "object": {"type": "object"}}
+
+
+class Types:
+    """Reads the types of a declaration file, one definition at a time."""
+
+    def __init__(self, text):
+        self.text = text
+        self.starts = {}
+        for found in re.finditer(r"^(?:export )?(?:declare )?(type|interface) (\w+)\s*(<[^=\n]*>)?\s*(?:extends [^{]*)?(=?)", text, re.M):
+            self.starts.setdefault(found.group(2), found.end())
+        self.wanted = []
+
+    def definition(self, name):
+        self.tokens = tokens(self.text, self.starts[name])
+        self.now = next(self.tokens, None)
+        return self.union()
+
+    def take(self, mark=None):
+        token = self.now
+        if mark is not None and token != mark:
+            raise SyntaxError(f"{mark} expected, {token} found")
+        self.now = next(self.tokens, None)
+        return token
+
+    def union(self):
+        if self.now == "|":
+            self.take()
+        parts = [self.intersection()]
+        while self.now == "|":
+            self.take()
+            parts.append(self.intersection())
+        parts = [part for part in parts if part is not False]
+        consts = [part["const"] for part in parts if isinstance(part, dict) and set(part) == {"const"}]
+        others = [part for part in parts if not (isinstance(part, dict) and set(part) == {"const"})]
+        if consts:
+            others.append({"const": consts[0]} if len(consts) == 1 else {"enum": consts})
+        return others[0] if len(others) == 1 else {"anyOf": others}
+
+    def intersection(self):
+        parts = [self.postfix()]
+        while self.now == "&":
+            self.take()
+            parts.append(self.postfix())
+        return parts[0] if len(parts) == 1 else {"allOf": parts}
+
+    def postfix(self):
+        kind = self.primary()
+        while self.now == "[":
+            self.take()
+            if self.now == "]":
+                self.take()
+                kind = {"type": "array", "items": kind}
+            else:
+                self.union()
+                self.take("]")
+                kind = True
+        return kind
+
+    def primary(self):
+        token = self.take()
+        if token == "{":
+            return self.object()
+        if token == "(":
+            kind = self.union()
+            self.take(")")
+            return kind
+        if token[0] in "'\"":
+            return {"const": token[1:-1]}
+        if re.fullmatch(r"-?\d+", token):
+            return {"const": int(token)}
+        name = token
+        while self.now == ".":
+            self.take()
+            name = self.take()
+        arguments = []
+        if self.now == "<":
+            self.take()
+            while self.now != ">":
+                arguments.append(self.union())
+                if self.now == ",":
+                    self.take()
+            self.take()
+        if name in PLAIN:
+            return PLAIN[name]
+        if name == "Record":
+            return {"type": "object", "additionalProperties": arguments[1]}
+        if name == "Array":
+            return {"type": "array", "items": arguments[0]}
+        self.wanted.append(name)
+        return {"$ref": f"#/definitions/{name}"}
+
+    def object(self):
+        fields, required = {}, []
+        while self.now != "}":
+            name = self.take().strip("'\"")
+            if name == "[":
+                while self.take() != "]":
+                    pass
+                self.take(":")
+                self.union()
+            else:
+                is_optional = self.now == "?"
+                if is_optional:
+                    self.take()
+                self.take(":")
+                fields[name] = self.union()
+                if not is_optional:
+                    required.append(name)
+            while self.now in (";", ","):
+                self.take()
+        self.take("}")
+        kind = {"type": "object", "properties": fields}
+        if required:
+            kind["required"] = required
+        return kind
+
+
+def tokens(text, at):
+    while at < len(text):
+        found = TOKEN.match(text, at)
+        if not found:
+            raise SyntaxError(text[at:at + 40])
+        at = found.end()
+        if found.lastgroup:
+            yield found.group()
+
+
+def names_of(text, name):
+    """The names of the fields of an interface."""
+    body = re.search(r"export interface " + name + r" \{(.*?)^\}", text, re.S | re.M).group(1)
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+    return re.findall(r"^    (\w+)\??:", body, re.M)
+
+
+def main(modules):
+    sdk = modules / "@anthropic-ai/claude-agent-sdk"
+    types = Types((sdk / "sdk.d.ts").read_text())
+    usage = names_of((modules / "@anthropic-ai/sdk/resources/beta/messages/messages.d.ts").read_text(), "BetaUsage")
+    filled = {name: {"not": {"type": "null"}} for name in usage if name != "fallback_credit"}
+    known = dict(PASSED_ON)
+    known["NonNullableUsage"] = {"type": "object", "required": usage, "properties": filled}
+    definitions = {}
+    types.wanted = list(ROOTS)
+    while types.wanted:
+        name = types.wanted.pop()
+        if name in definitions:
+            continue
+        if name in known:
+            definitions[name] = known[name]
+        elif name in types.starts:
+            definitions[name] = types.definition(name)
+        else:
+            definitions[name] = True
+    version = json.loads((sdk / "package.json").read_text())["version"]
+    lines = [f"{json.dumps(name)}: {json.dumps(definitions[name], sort_keys=True)}" for name in sorted(definitions)]
+    print('{"version": ' + json.dumps(version) + ', "definitions": {\n' + ",\n".join(lines) + "\n}}")
+
+
+main(Path(sys.argv[1]))
