@@ -15,9 +15,10 @@ pub(crate) const VARIABLE: &str = "CENTURION_TEST_NEEDS";
 /// Runs the others: the conformance suite needs a newer one than systems bring.
 const NODE: &str = "24.21.0";
 
-/// The client side of the protocol's conformance suite, and the server that shows all of the protocol.
-const NPM: [&str; 2] = [
+/// The protocol's conformance suite for clients, its Inspector, and the server that shows all of the protocol.
+const NPM: [&str; 3] = [
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/server-everything@2026.8.31",
 ];
 
@@ -49,7 +50,7 @@ const PYTHON: [&str; 4] =
 /// Packages that are built from their sources: what is built beforehand brings a whole other program along.
 const FROM_SOURCE: &str = "claude-agent-sdk";
 
-/// Where the components are.
+/// The directory of the components.
 pub(crate) fn directory() -> PathBuf {
     target().join("needs")
 }

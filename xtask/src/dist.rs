@@ -1,4 +1,4 @@
-//! What is shipped: its size, and how quickly it starts.
+//! The shipped program: its size, and the time that it takes to start.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::run::{cargo, root, run, target};
 
-/// The most that the program may weigh.
-const LARGEST: u64 = 25_000_000;
+/// The most bytes that the program may have, with everything in it.
+const LARGEST: u64 = 27_000_000;
 
 /// Starts that are measured, after a few that warm the caches.
 const STARTS: usize = 40;
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn sizes_are_written_in_megabytes() {
-        assert_eq!(megabytes(25_000_000), "25.0 MB");
+        assert_eq!(megabytes(27_000_000), "27.0 MB");
         assert_eq!(megabytes(1_970_000), "1.9 MB");
     }
 }

@@ -18,7 +18,7 @@ use crate::run::{cargo, root};
 /// Every document whose tables name tests.
 const DOCUMENTS: [&str; 3] = ["docs/requirements.md", "docs/security.md", "ARCHITECTURE.md"];
 
-/// What to do about a name that is wrong.
+/// The handling of names that are wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrong {
     Tell,
@@ -53,7 +53,7 @@ pub(crate) fn check(wrong: Wrong) -> Result<()> {
 #[derive(Debug, Default)]
 struct Tests(BTreeSet<String>);
 
-/// Why a name names no test.
+/// The reason why a name names no test.
 #[derive(Debug, PartialEq, Eq)]
 enum Fault {
     /// A function alone, or one in a module that is called `tests`: others may be called the same at any time.

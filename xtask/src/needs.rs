@@ -1,4 +1,4 @@
-//! What the tests need on a machine, and how it gets there.
+//! Programs that the tests need on a machine, and their installation.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::run::{cargo, run, works};
 /// A program that tests start, and the package that brings it.
 struct Program {
     name: &'static str,
-    /// What it is called with to see that it is there.
+    /// Arguments of a call that shows that it is there.
     trial: &'static [&'static str],
     package: &'static str,
     why: &'static str,
@@ -20,7 +20,7 @@ const VERSION: &[&str] = &["--version"];
 
 const READER: &str = "is a command that runs without a question, and is tried with all its options";
 
-const PROGRAMS: [Program; 13] = [
+const PROGRAMS: [Program; 14] = [
     Program {
         name: "bash",
         trial: VERSION,
@@ -72,6 +72,12 @@ const PROGRAMS: [Program; 13] = [
         why: "finds what was left running",
     },
     Program { name: "rg", trial: VERSION, package: "ripgrep", why: READER },
+    Program {
+        name: "tmux",
+        trial: &["-V"],
+        package: "tmux",
+        why: "shows members of teams in its panes",
+    },
     Program { name: "tree", trial: VERSION, package: "tree", why: READER },
     Program { name: "jq", trial: VERSION, package: "jq", why: READER },
     Program { name: "file", trial: VERSION, package: "file", why: READER },

@@ -25,7 +25,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Where cargo puts what it builds.
+/// The directory of cargo's output.
 pub(crate) fn target() -> PathBuf {
     let directory = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     root().join(directory)

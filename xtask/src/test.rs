@@ -12,7 +12,7 @@ use crate::names::{self, Wrong};
 use crate::needs;
 use crate::run::{cargo, root, run, target};
 
-/// How long each fuzz target runs as part of the tests.
+/// The time for which each fuzz target runs as part of the tests, in seconds.
 const FUZZ_SECONDS: u32 = 10;
 
 /// Tells the tests where to write what they skip, and why.

@@ -1,4 +1,4 @@
-//! What other people's code is built in: how much, under which licences, how often the same.
+//! Code of other people that is built in: its amount, its licences, its repetitions.
 //!
 //! docs/dependencies.md says why.
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::tree::{assert_none, root};
 
 /// The most packages in Cargo.lock, for all platforms. Going up is a decision: say in docs/dependencies.md what for.
-const MOST_LOCKED: usize = 360;
+const MOST_LOCKED: usize = 358;
 
 /// Room for crates of our own: more than that below the bound, and the bound can go down.
 const ROOM: usize = 5;
@@ -29,14 +29,14 @@ const LICENCES: [&str; 9] = [
     "Zlib",
 ];
 
-/// What only tests may be built with.
-const FOR_TESTS: [&str; 4] = ["centurion-testkit", "insta", "proptest", "xtask"];
+/// Crates that only tests may be built with.
+const FOR_TESTS: [&str; 6] = ["avt", "centurion-testkit", "insta", "proptest", "vt100", "xtask"];
 
 const OAUTH2: &str = "oauth2, through rmcp, is a generation behind";
 const RING: &str = "ring is a generation behind";
 const OTHER_PLATFORMS: &str = "for a platform that is not built";
 
-/// What is there more than once: how often, and why.
+/// Crates that are there more than once: the number of versions, and the reason.
 const REPEATED: [(&str, usize, &str); 16] = [
     ("base64", 2, OAUTH2),
     ("bitflags", 2, OTHER_PLATFORMS),
@@ -143,7 +143,7 @@ fn is_allowed(licence: &str) -> bool {
     plain.split(" AND ").all(is_one_allowed)
 }
 
-/// What is there more often than the table says, and what the table says without need.
+/// Crates that are there more often than the table says, and entries of the table without need.
 fn repetitions(locked: &[(String, String)], table: &[(&str, usize, &str)]) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for (name, _) in locked {

@@ -6,7 +6,7 @@ use crate::tree::{self, File, assert_none};
 /// The crates whose interfaces others build on.
 const CRATES: [&str; 5] = ["engine", "host", "journal", "mcp", "tools"];
 
-/// What an error type must not be.
+/// Types that an error must not have.
 const TEXTS: [&str; 4] = ["String", "&'static str", "&str", "Box<str>"];
 
 #[test]
@@ -20,6 +20,57 @@ fn no_error_of_the_engine_and_its_parts_is_a_text() {
         .flat_map(textual)
         .collect();
     assert_none(&complaints);
+}
+
+/// Names of fields that tell why something failed. Such a field of an error is a typed source; a text that comes from
+/// outside has the name of what it is, such as `output`.
+const REASONS: [&str; 3] = ["cause", "reason", "why"];
+
+#[test]
+fn no_error_of_the_engine_keeps_its_reason_as_a_text() {
+    let sources = tree::sources();
+    let engine = sources.iter().filter(|file| file.path.starts_with("crates/engine/src/"));
+    assert_none(&engine.flat_map(reason_texts).collect::<Vec<_>>());
+}
+
+/// The lines of error types that declare a reason as a text.
+fn reason_texts(file: &File) -> Vec<String> {
+    let mut is_error = false;
+    let mut complaints = Vec::new();
+    for (number, line) in before_tests(&file.text).lines().enumerate() {
+        if let Some(derived) = line.strip_prefix("#[derive(") {
+            is_error = derived.split([',', ')', ' ', ':']).any(|name| name == "Error");
+        }
+        let is_text = |reason: &str| TEXTS.iter().any(|text| declares(line, reason, text));
+        if is_error && !line.trim_start().starts_with("//") && REASONS.iter().any(|it| is_text(it))
+        {
+            complaints.push(format!("{}:{}: keep the error itself", file.path, number + 1));
+        }
+        is_error &= !line.starts_with('}') && !line.ends_with(';');
+    }
+    complaints
+}
+
+/// Tells whether a line declares a field of this name and type, which may be optional.
+fn declares(line: &str, name: &str, kind: &str) -> bool {
+    [format!("{name}: {kind}"), format!("{name}: Option<{kind}>")].iter().any(|field| {
+        line.match_indices(field.as_str()).any(|(place, _)| {
+            let before = line[..place].chars().next_back().unwrap_or(' ');
+            let after = line[place + field.len()..].chars().next().unwrap_or(' ');
+            !before.is_alphanumeric() && before != '_' && ", }".contains(after)
+        })
+    })
+}
+
+#[test]
+fn reasons_are_found_in_error_types_alone() {
+    let text = "//! A.\n#[derive(Clone, Debug)]\nstruct A {\n    reason: String,\n}\n\
+                #[derive(Debug, Error)]\nenum B {\n    #[error(\"b\")]\n    C { name: String, reason: String },\n\
+                    D { reason: Unaccepted, no_reason: String },\n}\nstruct E {\n    why: String,\n}\n\
+                #[derive(Debug, thiserror::Error)]\nstruct F {\n    pub why: Option<&'static str>,\n}\n";
+    let complaints = reason_texts(&File { path: "a.rs".to_owned(), text: text.to_owned() });
+    let lines: Vec<&str> = complaints.iter().filter_map(|it| it.split(':').nth(1)).collect();
+    assert_eq!(lines, ["9", "17"]);
 }
 
 /// The lines that name a result whose error is a text.

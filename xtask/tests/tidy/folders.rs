@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::sources::before_tests;
 use crate::tree::{assert_none, root, sources};
 
 /// The folders in the order of the list.
@@ -21,7 +22,7 @@ fn folder(path: &Path) -> &str {
 
 /// The folders that a source uses, tests aside.
 fn used(source: &str) -> impl Iterator<Item = &str> {
-    let product = source.split("#[cfg(test)]").next().unwrap_or_default();
+    let product = before_tests(source);
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     product.split("crate::").skip(1).map(move |rest| {
         let end = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
@@ -29,7 +30,7 @@ fn used(source: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What is wrong with the uses of one file.
+/// The faults in the uses of one file.
 fn complaints(order: &[&str], path: &Path, source: &str) -> Vec<String> {
     let place = |name: &str| order.iter().position(|folder| *folder == name);
     let Some(own) = place(folder(path)) else {
@@ -71,7 +72,8 @@ mod tests {
         assert_eq!(count("low/x.rs", "use crate::high::Y;"), 1);
         assert_eq!(count("low.rs", "fn f() { crate::high::y() }"), 1);
         assert_eq!(count("high/x.rs", "use crate::low::Y;\nuse crate::high::z;"), 0);
-        assert_eq!(count("low/x.rs", "#[cfg(test)]\nuse crate::high::Y;"), 0);
+        assert_eq!(count("low/x.rs", "#[cfg(test)]\nmod tests {\nuse crate::high::Y;\n}\n"), 0);
+        assert_eq!(count("low/x.rs", "#[cfg(test)]\nmod tests;\nuse crate::high::Y;"), 1);
         assert_eq!(count("low/x.rs", "use crate::nowhere::Y;"), 1);
         assert_eq!(count("elsewhere/x.rs", ""), 1);
     }
@@ -79,8 +81,7 @@ mod tests {
 
 /// The structs, enums and traits that a module declares, tests aside. Those inside of a function are its own.
 fn types(source: &str) -> impl Iterator<Item = &str> {
-    let product = source.split("#[cfg(test)]").next().unwrap_or_default();
-    product.lines().filter_map(|line| {
+    before_tests(source).lines().filter_map(|line| {
         let line = line
             .strip_prefix("pub")
             .map_or(line, |rest| rest.split_once(' ').map_or(rest, |(_, declared)| declared));

@@ -1,4 +1,4 @@
-//! Which crate may know which: dependencies point down only.
+//! The order of the crates: dependencies point down only.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::tree::{assert_none, root};
 
 /// Each crate with those of the project that it may depend on.
-const LAYERS: [(&str, &[&str]); 18] = [
+const LAYERS: [(&str, &[&str]); 21] = [
     ("centurion-protocol", &[]),
     ("centurion-files", &[]),
     ("centurion-redact", &["centurion-files"]),
@@ -85,6 +85,10 @@ const LAYERS: [(&str, &[&str]); 18] = [
         ],
     ),
     (
+        "centurion-tui",
+        &["centurion-protocol", "centurion-files", "centurion-engine", "centurion-host"],
+    ),
+    (
         "centurion",
         &[
             "centurion-files",
@@ -102,13 +106,28 @@ const LAYERS: [(&str, &[&str]); 18] = [
             "centurion-host",
             "centurion-team",
             "centurion-worktree",
+            "centurion-tui",
+        ],
+    ),
+    ("centurion-embed-derive", &[]),
+    (
+        "centurion-embed",
+        &[
+            "centurion-embed-derive",
+            "centurion-protocol",
+            "centurion-model",
+            "centurion-config",
+            "centurion-permissions",
+            "centurion-tools",
+            "centurion-hooks",
+            "centurion-engine",
         ],
     ),
     ("centurion-testkit", &["centurion-protocol"]),
     ("xtask", &[]),
 ];
 
-/// What only tests may use.
+/// The crate that only tests may use.
 const FOR_TESTS: &str = "centurion-testkit";
 
 #[test]

@@ -13,6 +13,7 @@ mod requirements;
 mod sizes;
 mod skips;
 mod sources;
+mod surface;
 mod tree;
 mod words;
 mod writes;

@@ -6,7 +6,7 @@ use std::fs;
 use crate::requirements::in_backticks;
 use crate::tree::{assert_none, root};
 
-/// How a table of promises begins.
+/// The head of a table of promises.
 const HEAD: &str = "| promise | tests |";
 
 #[test]

@@ -1,4 +1,4 @@
-//! How source files look, and what libraries keep their hands off.
+//! The form of source files, and the calls that libraries leave alone.
 
 use std::collections::BTreeSet;
 

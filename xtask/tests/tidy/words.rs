@@ -32,10 +32,15 @@ fn code_prompts_and_documents_say_who_acts() {
 }
 
 /// The crates whose comments begin with a verb or a noun phrase. Comments on booleans may begin with "Whether".
-const PLAIN_CRATES: [&str; 14] = [
+const PLAIN_CRATES: [&str; 21] = [
+    "crates/cli/",
+    "crates/config/",
+    "crates/embed-derive/src/",
+    "crates/embed/src/",
     "crates/engine/src/",
     "crates/files/src/",
     "crates/hooks/src/",
+    "crates/host/",
     "crates/journal/src/",
     "crates/mcp/src/",
     "crates/model/src/",
@@ -46,7 +51,9 @@ const PLAIN_CRATES: [&str; 14] = [
     "crates/team/src/",
     "crates/testkit/src/",
     "crates/tools/src/",
+    "crates/tui/src/",
     "crates/worktree/src/",
+    "xtask/",
 ];
 
 /// Words with which a comment begins that is a clause, and names no thing.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::sources::{before_tests, complain, is_below, test_modules};
 use crate::tree::{self, File, assert_none};
 
-/// How a file is opened for writing.
+/// The calls that open a file for writing.
 const WRITES: [&str; 9] = [
     "OpenOptions::new()",
     "File::options()",
@@ -19,7 +19,7 @@ const WRITES: [&str; 9] = [
 ];
 
 /// Files that may, and what they write.
-const WRITERS: [(&str, &str); 26] = [
+const WRITERS: [(&str, &str); 28] = [
     ("crates/redact/src/kept_file.rs", "what a session keeps, redacted"),
     ("crates/tools/src/shell/redacted.rs", "outputs of commands, redacted"),
     ("crates/journal/src/transcript_file.rs", "records, redacted"),
@@ -27,6 +27,7 @@ const WRITERS: [(&str, &str); 26] = [
     ("crates/model/src/cassette/record.rs", "recordings, redacted"),
     ("crates/cli/src/definitions/new_file.rs", "a definition that the user asked for"),
     ("crates/cli/src/demo", "files of our own"),
+    ("crates/cli/src/interactive/files.rs", "drafts and prompts, for their user alone"),
     ("crates/cli/src/log.rs", "the log of --debug-file, redacted"),
     ("crates/cli/src/retention.rs", "locks"),
     ("crates/config/src/agent_memory.rs", "what an agent is asked to remember"),
@@ -52,6 +53,7 @@ const WRITERS: [(&str, &str); 26] = [
     ("crates/worktree/src", "what git keeps of worktrees, and what we know of them"),
     ("crates/tools/src/odd_paths.rs", "tests"),
     ("crates/tools/src/races.rs", "tests"),
+    ("crates/tui/src/draft/kept.rs", "drafts, as their user typed them, for their user alone"),
 ];
 
 /// Files that may make directories with a mode.
