@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::git::{At, Git, GitError, said};
 use crate::names::for_shell;
 use crate::record::{Kept, Record};
+use crate::refs::{FiledRef, filed_ref, worktrees_on};
 
 /// The commit that a ref of a repository is at, if there is one.
 pub(crate) async fn commit_at(
@@ -23,6 +24,19 @@ pub(crate) async fn commit_at(
     }
 }
 
+/// The commit that a ref of the repository itself is at, without a git process where its files say it.
+pub(crate) async fn in_repository(
+    git: &Git,
+    common: &Path,
+    name: &str,
+) -> Result<Option<String>, GitError> {
+    match filed_ref(common, name) {
+        FiledRef::Id(id) => Ok(Some(id)),
+        FiledRef::Missing => Ok(None),
+        FiledRef::Unclear => commit_at(git, common, name).await,
+    }
+}
+
 /// The commit of a branch, or of what was kept of it where it is gone.
 pub(crate) async fn tip(
     git: &Git,
@@ -37,7 +51,7 @@ pub(crate) async fn tip(
 
 /// Makes sure that a branch is not there yet: what fails later removes it, and must not remove another's.
 pub(crate) async fn check_free(git: &Git, common: &Path, branch: &str) -> Result<(), GitError> {
-    if commit_at(git, common, &format!("refs/heads/{branch}")).await?.is_none() {
+    if in_repository(git, common, &format!("refs/heads/{branch}")).await?.is_none() {
         return Ok(());
     }
     Err(io::Error::other(format!("a branch named {branch} already exists, of no worktree of ours"))
@@ -55,6 +69,18 @@ pub(crate) async fn elsewhere(
     let on_it = listed.split("\n\n").filter(|it| it.lines().any(|line| line == branch));
     let mut paths = on_it.filter_map(|it| it.lines().next()?.strip_prefix("worktree "));
     Ok(paths.find(|path| Path::new(path) != record.path).map(PathBuf::from))
+}
+
+/// Checks that another checkout is on the branch of a worktree.
+pub(crate) async fn is_elsewhere(
+    git: &Git,
+    common: &Path,
+    record: &Record,
+) -> Result<bool, GitError> {
+    match worktrees_on(common, &record.branch, &record.admin) {
+        Some(found) => Ok(!found.is_empty()),
+        None => Ok(elsewhere(git, common, record).await?.is_some()),
+    }
 }
 
 /// Sets the branch in the repository. Where another has moved it, is on it or is in its way, it stays, and what is

@@ -14,12 +14,14 @@ use crate::entry;
 use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::home;
+use crate::index;
 use crate::lock::Exclusive;
 use crate::names::shown;
 use crate::operation::Operation;
 use crate::ordinary;
 use crate::private::{self, PrivateRepository};
 use crate::record::{Kept, Owner, Record, Stage, now};
+use crate::register::{admin_of, lock_reason, register};
 use crate::remove::{self, Removal, Trash};
 use crate::slug::{Slug, SlugError};
 use crate::snapshot::inner_repositories;
@@ -97,6 +99,15 @@ pub(crate) async fn create(
         kept.free();
         return Err(CreateError::Taken { path });
     }
+    let known = admin_of(&from.common, &path).map_err(CreateError::files(&path));
+    if let Some(admin) = known.inspect_err(|_| drop(kept.free()))? {
+        kept.free();
+        let reason = format!(
+            "the repository has {} for it, whose directory is gone: `git worktree prune` removes that",
+            shown(&admin)
+        );
+        return Err(CreateError::Unusable { path, reason });
+    }
     let made = make(git, from, wish, &kept, path).await;
     match made {
         Ok((record, warnings)) => Ok(Worktree {
@@ -162,7 +173,7 @@ async fn make(
     let begins = (record.branch.as_str(), record.base.as_str());
     // An ordinary one is left by the end of its process, which tells git nothing.
     let locked = if wish.is_private { Locked::Yes } else { Locked::No };
-    add(git, &from.common, &record.path, begins, locked).await?;
+    add(git, &from.common, kept, &record.path, begins, locked).await?;
     let path = record.path.clone();
     let pointed = private::pointed(&path);
     record.tip.clone_from(&record.base);
@@ -172,10 +183,17 @@ async fn make(
         private::make(git, from, kept, &record, &wish.contents.sparse).await?;
         private::point(&path, &kept.private_repository()).map_err(CreateError::files(&path))?;
     }
-    // Configuration may depend on where git works.
-    let git = &git.tamed(&state::git_dir(kept, &record)).await?;
+    let tamed;
+    let git = if git.depends_on_place() {
+        tamed = git.tamed(&state::git_dir(kept, &record)).await?;
+        &tamed
+    } else {
+        git
+    };
     check_out(git, kept, &record).await?;
-    record.submodules = inner_repositories(git, &At::directory(&path)).await?;
+    if index::may_have_repositories(&kept.index(), &record.base) {
+        record.submodules = inner_repositories(git, &At::directory(&path)).await?;
+    }
     let put = contents::put(git, from, &path, &wish.contents).await?;
     warnings.extend(put.warnings);
     (record.links, record.copies) = (put.links, put.copies);
@@ -305,6 +323,9 @@ async fn base(
 
 /// A worktree has the commits of submodules and not their files: what is changed there would be missed.
 async fn check_submodules(git: &Git, from: &Checkout) -> Result<(), CreateError> {
+    if !index::may_have_repositories(&from.git_dir.join("index"), &from.head) {
+        return Ok(());
+    }
     for path in inner_repositories(git, &At::directory(&from.top)).await? {
         let top = from.top.join(&path);
         let Some(git_dir) = git_dir_of(&top) else { continue };
@@ -340,23 +361,26 @@ pub(crate) enum Locked {
     No,
 }
 
-/// Has git note a worktree and make its branch, without files. One after the other in a repository: git itself looks at
-/// the worktrees that are being made.
+/// Notes a worktree in the repository and makes its branch, without files. Where git has to do it, one after the other:
+/// git itself looks at the worktrees that are being made.
 pub(crate) async fn add(
     git: &Git,
     common: &Path,
+    kept: &Kept,
     path: &Path,
     (branch, base): (&str, &str),
     locked: Locked,
 ) -> Result<(), CreateError> {
-    let lock = Exclusive::Adding;
-    let held = lock.wait(common).await.map_err(CreateError::files(&lock.path(common)))?;
-    let reason = format!("centurion works in it (process {})", std::process::id());
-    let path = path.display().to_string();
     // The branch comes first, in a step of its own: `git worktree add` can then be run again.
     let (name, zero) = (format!("refs/heads/{branch}"), "0".repeat(base.len()));
     let args = ["update-ref", "-m", "branch: Created by centurion", &name, base, &zero];
     git.run(At::git_dir(common), args).await?;
+    if register(common, kept, path, branch, locked).map_err(CreateError::files(path))? {
+        return Ok(());
+    }
+    let lock = Exclusive::Adding;
+    let held = lock.wait(common).await.map_err(CreateError::files(&lock.path(common)))?;
+    let (path, reason) = (path.display().to_string(), lock_reason());
     let mut args = vec!["worktree", "add", "--quiet", "--no-checkout"];
     if locked == Locked::Yes {
         args.extend(["--lock", "--reason", &reason]);

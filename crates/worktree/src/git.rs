@@ -144,6 +144,8 @@ pub struct Git {
     runner: Arc<dyn RunProgram>,
     /// Settings by which programs that a repository names do not run.
     tame: Vec<(String, String)>,
+    /// True unless the repository's configuration is known to say the same in all of its git directories.
+    depends_on_place: bool,
 }
 
 /// The repository and the files that a command works on.
@@ -217,7 +219,7 @@ impl Git {
             ]
             .map(|(name, value)| (name.to_owned(), value.to_owned())),
         );
-        Self { program, environment, runner, tame: Vec::new() }
+        Self { program, environment, runner, tame: Vec::new(), depends_on_place: true }
     }
 
     /// The same for a repository that may name programs: filters and merge drivers of its own do not run. Those of the
@@ -227,11 +229,13 @@ impl Git {
         let said = self.run(At::git_dir(git_dir), args).await?;
         let mut fields = said.split_terminator('\0');
         let mut tame: BTreeMap<String, String> = self.tame.iter().cloned().collect();
+        let mut depends_on_place = false;
         while let (Some(scope), Some(key)) = (fields.next(), fields.next()) {
             if !matches!(scope, "local" | "worktree") {
                 continue;
             }
             let Some((section, name)) = key.rsplit_once('.') else { continue };
+            depends_on_place |= section.starts_with("includeif");
             if section.starts_with("filter.") {
                 let off = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
                 tame.extend(off.map(|(name, off)| (format!("{section}.{name}"), off.to_owned())));
@@ -240,7 +244,12 @@ impl Git {
                 tame.insert(key.to_owned(), "false".to_owned());
             }
         }
-        Ok(Self { tame: tame.into_iter().collect(), ..self.clone() })
+        Ok(Self { tame: tame.into_iter().collect(), depends_on_place, ..self.clone() })
+    }
+
+    /// Whether it has to be tamed anew for another git directory of the same repository.
+    pub(crate) fn depends_on_place(&self) -> bool {
+        self.depends_on_place
     }
 
     /// Runs git and gives what it says, whatever its exit code.

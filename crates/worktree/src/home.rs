@@ -191,7 +191,10 @@ async fn own_refs(
 ) -> Result<BTreeMap<String, String>, GitError> {
     let before = read_text(&kept.refs(), LONG)?;
     let before: BTreeSet<&str> = before.lines().collect();
-    let listed = private::listed_refs(git, &kept.private_repository()).await?;
+    // Also those that name no commit: their number is told.
+    let own = kept.private_repository();
+    let at = At::git_dir(&own).variable("GIT_REF_PARANOIA", "1");
+    let listed = private::listed_refs(git, at).await?;
     let branch = format!("refs/heads/{}", record.branch);
     let parted = listed.lines().filter_map(|line| line.split_once(' '));
     let new = parted.filter(|(name, id)| {

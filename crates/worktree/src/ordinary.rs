@@ -12,6 +12,7 @@ use crate::files::{SHORT, read_text, remove_if_there, replace_copy};
 use crate::git::{At, Git, GitError};
 use crate::private;
 use crate::record::{Kept, Record};
+use crate::register::lock_reason;
 use crate::state;
 
 /// Position of an ordinary worktree.
@@ -72,7 +73,7 @@ pub(crate) async fn take_out(
 ) -> Result<Record, GitError> {
     let own = kept.private_repository();
     let admin = &record.admin;
-    let reason = format!("centurion works in it (process {})\n", std::process::id());
+    let reason = format!("{}\n", lock_reason());
     kept_files::write(&admin.join("locked"), reason.as_bytes())?;
     if state::is_out(kept, &record) {
         // A process died while it was out: it is as the agent left it.

@@ -86,9 +86,8 @@ pub(crate) async fn make(
 }
 
 /// All refs of a repository.
-pub(crate) async fn listed_refs(git: &Git, git_dir: &Path) -> Result<String, GitError> {
-    let args = ["for-each-ref", "--format=%(refname) %(objectname)"];
-    git.run(At::git_dir(git_dir), args).await
+pub(crate) async fn listed_refs(git: &Git, at: At<'_>) -> Result<String, GitError> {
+    git.run(at, ["for-each-ref", "--format=%(refname) %(objectname)"]).await
 }
 
 /// The refs of a repository, and one branch, in the form of a `packed-refs` file.
@@ -98,7 +97,7 @@ pub(crate) async fn refs(
     branch: &str,
     tip: &str,
 ) -> Result<String, GitError> {
-    let listed = listed_refs(git, git_dir).await?;
+    let listed = listed_refs(git, At::git_dir(git_dir)).await?;
     let own = format!("refs/heads/{branch}");
     let below = format!("{own}/");
     let is_other = |name: &str| {

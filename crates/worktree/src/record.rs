@@ -231,6 +231,11 @@ impl Kept {
         self.0.join("removed")
     }
 
+    /// The repository's directory for the worktree, before it is moved to its place.
+    pub(crate) fn new_admin(&self) -> PathBuf {
+        self.0.join("new")
+    }
+
     /// The index as it was when the worktree was made.
     pub(crate) fn index(&self) -> PathBuf {
         self.0.join("index")

@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::branch;
-use crate::files::{SHORT, read_text};
 use crate::git::{At, Git, GitError};
 use crate::names::shown;
 use crate::record::{Kept, Record, Stage};
+use crate::register;
 
 /// Directory for worktrees that are yet to be deleted, which may take long.
 const TRASH: &str = ".trash";
@@ -55,7 +55,8 @@ pub(crate) async fn remove(
         }
     };
     let trash = Trash(trash.into_iter().collect());
-    if let Some(admin) = admin(common, &record) {
+    // A process may have died before it could note which one.
+    if let Ok(Some(admin)) = register::admin_of(common, &record.path) {
         // In one step: git breaks off where it finds half of one.
         let _ = fs::rename(admin, kept.removed_admin());
     }
@@ -73,14 +74,20 @@ pub(crate) async fn remove(
 async fn remove_refs(git: &Git, common: &Path, record: &Record) -> Result<(), GitError> {
     // Only as long as it is where it began and no other checkout is on it: what another made of the branch is not ours.
     let name = format!("refs/heads/{}", record.branch);
-    let at = || At::git_dir(common);
-    if branch::commit_at(git, common, &name).await?.as_ref() == Some(&record.base)
-        && branch::elsewhere(git, common, record).await?.is_none()
+    let mut input = String::new();
+    if branch::in_repository(git, common, &name).await?.as_ref() == Some(&record.base)
+        && !branch::is_elsewhere(git, common, record).await?
     {
-        git.run(at(), ["update-ref", "-d", &name, &record.base]).await?;
+        input = format!("delete {name} {}\n", record.base);
     }
     let base = format!("{}/base", record.saved_refs());
-    git.run(at(), ["update-ref", "-d", &base]).await?;
+    if branch::in_repository(git, common, &base).await?.is_some() {
+        input = format!("{input}delete {base}\n");
+    }
+    if !input.is_empty() {
+        let at = At::git_dir(common).input(input.as_bytes());
+        git.run(at, ["update-ref", "--stdin"]).await?;
+    }
     Ok(())
 }
 
@@ -132,16 +139,6 @@ fn put_away(path: &Path) -> io::Result<Option<PathBuf>> {
         }
     }
     Ok(None)
-}
-
-/// The directory that the repository has for a worktree. A process may have died before it could note which one.
-fn admin(common: &Path, record: &Record) -> Option<PathBuf> {
-    let file = format!("{}/.git", record.path.display());
-    let entries = fs::read_dir(common.join("worktrees")).ok()?;
-    let mut directories = entries.flatten().map(|entry| entry.path());
-    directories.find(|directory| {
-        read_text(&directory.join("gitdir"), SHORT).is_ok_and(|text| text.trim() == file)
-    })
 }
 
 /// A worktree that was put aside. It is gone for all who look for it, and is yet to be deleted.

@@ -192,7 +192,7 @@ async fn make(
     kept.write(&record)?;
     let path = record.path.clone();
     let begins = (record.branch.as_str(), saved.tip.as_str());
-    create::add(git, &from.common, &path, begins, Locked::No).await?;
+    create::add(git, &from.common, kept, &path, begins, Locked::No).await?;
     record.admin = private::pointed(&path).unwrap_or_default();
     kept.write(&record)?;
     // Configuration may depend on where git works.

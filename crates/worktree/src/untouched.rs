@@ -16,6 +16,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat, openat, sta
 
 use crate::contents;
 use crate::files::{LONG, SHORT, read, read_text};
+use crate::index::{self, IndexEntry};
 use crate::operation::Operation;
 use crate::record::{Kept, Record};
 use crate::state;
@@ -164,35 +165,19 @@ fn is_put(record: &Record, path: &Path) -> bool {
 /// The directories of an index, with what is in each. Nothing if it is of a form that is not known here, or says of files
 /// that git need not look at them.
 fn directories(index: &[u8]) -> Option<HashMap<&[u8], Listed<'_>>> {
-    let mut rest = index;
-    if take(&mut rest, 4)? != b"DIRC" || !matches!(number(&mut rest)?, 2 | 3) {
-        return None;
-    }
-    let count = number(&mut rest)?;
     let mut all: HashMap<&[u8], Listed<'_>> = HashMap::new();
     all.entry(b"").or_default();
     // Most files are in the same directory as the one before.
     let (mut directory, mut files): (&[u8], Vec<_>) = (b"", Vec::new());
-    for _ in 0..count {
-        let (path, state) = entry(&mut rest)?;
-        let (above, name) = split(path);
+    for entry in index::entries(index)? {
+        let (above, name) = split(entry.path);
         if above != directory {
             note(&mut all, directory, &mut files);
             directory = above;
         }
-        files.push((name, state));
+        files.push((name, state(&entry)?));
     }
     note(&mut all, directory, &mut files);
-    // Each extension begins with a letter that says whether it can be passed over.
-    let mut rest = rest.get(..rest.len().checked_sub(20)?)?;
-    while !rest.is_empty() {
-        let name = take(&mut rest, 4)?;
-        let length = usize::try_from(number(&mut rest)?).ok()?;
-        take(&mut rest, length)?;
-        if !name.first()?.is_ascii_uppercase() || name == b"FSMN" {
-            return None;
-        }
-    }
     Some(all)
 }
 
@@ -221,17 +206,11 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The next file of an index. Nothing for one in conflict, one that is not checked out, a repository in this one, or one
-/// whose times cannot tell of a change.
-fn entry<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], FileState)> {
-    let start = rest.len();
-    let changed = (number(rest)?, number(rest)?);
-    let written = (number(rest)?, number(rest)?);
-    let (_, inode, mode) = (number(rest)?, number(rest)?, number(rest)?);
-    let (_, _, size) = (number(rest)?, number(rest)?, number(rest)?);
-    take(rest, 20)?;
-    let flags = u16::from_be_bytes(take(rest, 2)?.try_into().ok()?);
-    let (kind, stage) = (mode >> 12, (flags >> 12) & 3);
+/// The state of a file as an index has it. Nothing for one in conflict, one that is not checked out, a repository in this one,
+/// or one whose times cannot tell of a change.
+fn state(entry: &IndexEntry<'_>) -> Option<FileState> {
+    let IndexEntry { changed, written, inode, size, flags, .. } = *entry;
+    let (kind, stage) = (entry.kind(), (flags >> 12) & 3);
     // A file system that knows whole seconds only: a file that is changed within the second of its checkout looks the same.
     if changed.1 == 0 && written.1 == 0 {
         return None;
@@ -240,21 +219,7 @@ fn entry<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], FileState)> {
     if flags & 0xC000 != 0 || stage != 0 || !matches!(kind, 0o10 | 0o12) {
         return None;
     }
-    let end = rest.iter().position(|byte| *byte == 0)?;
-    let path = take(rest, end)?;
-    let padded = (start - rest.len() + 8) & !7;
-    take(rest, padded - (start - rest.len()))?;
-    Some((path, FileState { changed, written, inode, size, is_link: kind == 0o12 }))
-}
-
-fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
-    let (taken, after) = rest.split_at_checked(length)?;
-    *rest = after;
-    Some(taken)
-}
-
-fn number(rest: &mut &[u8]) -> Option<u32> {
-    Some(u32::from_be_bytes(take(rest, 4)?.try_into().ok()?))
+    Some(FileState { changed, written, inode, size, is_link: kind == 0o12 })
 }
 
 #[cfg(test)]

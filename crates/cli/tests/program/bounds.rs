@@ -336,7 +336,8 @@ fn a_host_that_does_not_read_costs_bounded_memory_and_a_signal_still_ends_the_pr
             let status = child.wait().unwrap();
             assert_eq!(status.code(), Some(code), "{name}");
         });
-        assert!(memory.join().unwrap() < MOST_MEMORY, "{name}");
+        let memory = memory.join().unwrap();
+        assert!(memory < MOST_MEMORY, "{name}: {memory} bytes");
         let sent = sent.into_inner();
         assert!(sent < MOST_KEPT + 10, "{name}: {sent} requests although nothing is read");
     }

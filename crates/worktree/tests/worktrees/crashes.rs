@@ -124,18 +124,23 @@ async fn dying_while_work_is_brought_home_loses_none_of_it() {
 #[tokio::test]
 async fn dying_while_a_worktree_is_removed_or_in_use_is_explained() {
     // S-302
-    for step in 0..3 {
+    let mut deaths = 0;
+    loop {
         let scene = Scene::new();
         let worktree = scene.create("one").await;
-        let runner = dying(step, false);
+        let runner = dying(deaths, false);
         let worktrees = scene.other(runner.clone());
         let settled = until_death(worktrees.settle(worktree, Some(&scene.top)), &runner).await;
-        assert!(settled.is_none() || step == 2, "{step}");
         scene.worktrees.mend(&scene.top).await.unwrap();
-        assert_eq!(scene.worktrees.list(&scene.top).await.unwrap().len(), 0, "{step}");
+        assert_eq!(scene.worktrees.list(&scene.top).await.unwrap().len(), 0, "{deaths}");
         assert_eq!(scene.git("worktree list").lines().count(), 1);
         assert_eq!(scene.git("branch --list worktree-*"), "");
+        if settled.is_some() {
+            break;
+        }
+        deaths += 1;
     }
+    assert!(deaths > 0);
     // In use: the lease ends with the process, the work stays.
     let scene = Scene::new();
     let worktree = scene.create("one").await;

@@ -134,12 +134,14 @@ async fn what_is_no_file_in_the_place_of_one_of_ours_is_named_and_not_waited_for
         fs::remove_file(&file).unwrap();
         fs::write(&file, before).unwrap();
     }
+    // Where git has to note a worktree, one is noted after the other.
+    scene.git("config extensions.worktreeConfig true");
     let lock = scene.path(".git/centurion/lock");
-    fs::remove_file(&lock).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, &lock, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
     let refused = scene.try_create("two").await.unwrap_err().to_string();
     assert!(refused.contains("lock: it is no file"), "{refused}");
     fs::remove_file(&lock).unwrap();
+    scene.git("config --unset extensions.worktreeConfig");
     // What is removed has no place to go to.
     let trash = scene.path(".claude/worktrees/.trash");
     for is_link in [false, true] {

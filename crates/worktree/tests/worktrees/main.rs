@@ -15,6 +15,7 @@ mod merging;
 mod odd_names;
 mod programs;
 mod quiet;
+mod registering;
 mod settling;
 mod support;
 mod tables;
