@@ -77,6 +77,11 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) debug_to_stderr: bool,
 
+    /// The checkout that this directory is a worktree of: its settings, servers and definitions count, not those that
+    /// the branch here carries
+    #[arg(long, value_name = "DIR")]
+    pub(crate) project_config_root: Option<PathBuf>,
+
     /// Use nothing of this machine's users and projects: no settings, hooks, agents, skills, plugins, servers and
     /// instructions but those of flags
     #[arg(long)]

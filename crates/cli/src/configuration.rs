@@ -43,13 +43,14 @@ impl Configuration {
         let flag =
             args.settings.as_deref().map(|text| FlagSettings::parse(text, cwd)).transpose()?;
         let trust = Arc::new(open_trust(surroundings)?);
-        let folder = TrustKey::of(cwd);
+        let folder = TrustKey::of(surroundings.project());
         let sources = SettingsSources {
             managed_dir: Some(PathBuf::from(MANAGED)),
             flag,
             parent: args.managed_settings.as_deref().map(ParentSettings::parse).transpose()?,
             start_dir: cwd.clone(),
-            checkout: main_checkout(cwd),
+            project_dir: surroundings.config_root.clone(),
+            checkout: main_checkout(surroundings.project()),
             home: surroundings.home.clone(),
             config_dirs: surroundings.dirs.config_dirs().to_vec(),
             levels: args.setting_sources.unwrap_or_default(),

@@ -100,7 +100,10 @@ pub(crate) fn plugins(
     {
         anyhow::bail!("{origin} does not let --plugin-dir be used");
     }
-    let sources = PluginSources::new(&surroundings.dirs, settings, &surroundings.cwd, directories);
+    let directories: Vec<PathBuf> =
+        directories.iter().map(|path| surroundings.cwd.join(path)).collect();
+    let sources =
+        PluginSources::new(&surroundings.dirs, settings, surroundings.project(), &directories);
     let catalog = PluginLoader::new().load(&sources, world);
     for problem in &catalog.problems {
         note(&format!("warning: {problem}"));
@@ -212,7 +215,7 @@ impl Found {
             pool: Arc::clone(run.pool),
             configuration: self.servers,
             env: Arc::clone(env),
-            project: surroundings.cwd.clone(),
+            project: surroundings.project().to_owned(),
         };
         Ok(AgentOptions {
             definitions: self.definitions,

@@ -47,6 +47,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         opening.lay_under(&mut args);
     }
     let surroundings = Surroundings::observe()?;
+    let surroundings = surroundings.configured_by(args.project_config_root.as_deref())?;
     let output = Arc::new(output::queue(&surroundings.dirs));
     let front = front(&args, &output, &surroundings);
     let mut signals = None;

@@ -84,6 +84,7 @@ async fn one_session(
     lists: bool,
 ) -> anyhow::Result<(Left, Terminal)> {
     let surroundings = Surroundings::observe()?;
+    let surroundings = surroundings.configured_by(args.project_config_root.as_deref())?;
     let kept = Kept::new(&surroundings);
     let mut model = Model::default();
     model.set_commands(BUILT_IN_COMMANDS.iter().map(hint).chain(own_commands()).collect());

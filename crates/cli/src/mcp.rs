@@ -114,7 +114,7 @@ pub(crate) fn configuration(
         managed_dir: Some(PathBuf::from(MANAGED)),
         flags: flags.collect::<Result<_, _>>()?,
         is_strict: args.strict_mcp_config,
-        places: McpPlaces::new(&surroundings.dirs, cwd),
+        places: McpPlaces::new(&surroundings.dirs, surroundings.project()),
         settings: &configuration.settings,
         approval: McpApproval::Folder,
         env: &env,
@@ -146,7 +146,7 @@ pub(crate) fn add_plugins(
 
 /// The values of variables in the definitions of servers, besides the environment.
 fn variables(surroundings: &Surroundings) -> BTreeMap<String, String> {
-    let project = surroundings.cwd.display().to_string();
+    let project = surroundings.project().display().to_string();
     BTreeMap::from([("CLAUDE_PROJECT_DIR".to_owned(), project)])
 }
 

@@ -252,6 +252,7 @@ impl Asked<'_> {
             env: Arc::clone(self.env),
             world,
             entrypoint: entrypoint.to_owned(),
+            project: self.surroundings.project().to_owned(),
             ..Base::new(self.surroundings.cwd.clone(), guard)
         })
     }
@@ -589,6 +590,7 @@ mod tests {
             env: Arc::clone(&env),
             home: None,
             cwd: root.clone(),
+            config_root: None,
             dirs: Dirs::new(&env, Some(&root)).unwrap(),
             scratch: root.join("scratch"),
         };

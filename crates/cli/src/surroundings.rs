@@ -1,11 +1,12 @@
 //! The surroundings of the program when it started. The one place that looks at the environment.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context;
-use centurion_config::paths::Dirs;
+use anyhow::{Context, ensure};
+use centurion_config::paths::{Dirs, repo_root};
+use centurion_config::trust::TrustKey;
 use centurion_files::private;
 use centurion_protocol::{Env, SystemWorld, World};
 
@@ -17,6 +18,8 @@ pub(crate) struct Surroundings {
     pub(crate) env: Arc<Env>,
     pub(crate) home: Option<PathBuf>,
     pub(crate) cwd: PathBuf,
+    /// The trusted checkout that `cwd` is a worktree of, where its configuration counts in the place of that in `cwd`.
+    pub(crate) config_root: Option<PathBuf>,
     pub(crate) dirs: Dirs,
     /// For what must not stay: made when something is put there.
     pub(crate) scratch: PathBuf,
@@ -29,6 +32,7 @@ impl Surroundings {
             env: Arc::clone(&self.env),
             home: self.home.clone(),
             cwd: self.cwd.clone(),
+            config_root: self.config_root.clone(),
             dirs: self.dirs.clone(),
             scratch: PathBuf::new(),
         }
@@ -52,12 +56,38 @@ impl Surroundings {
             .and_then(|cwd| cwd.canonicalize())
             .context("the working directory cannot be found")?;
         let dirs = Dirs::new(&env, home.as_deref())?;
-        Ok(Self { env: Arc::new(env), home, cwd, dirs, scratch: scratch() })
+        Ok(Self { env: Arc::new(env), home, cwd, config_root: None, dirs, scratch: scratch() })
+    }
+
+    /// The same with the configuration of another checkout, as `--project-config-root` names it.
+    pub(crate) fn configured_by(mut self, root: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(given) = root else { return Ok(self) };
+        let place = given.display();
+        ensure!(given.is_absolute(), "--project-config-root {place}: an absolute path is needed");
+        let root =
+            given.canonicalize().with_context(|| format!("--project-config-root {place}"))?;
+        // Whatever is trusted of the one checkout is trusted of the other, so that only places of files differ.
+        let is_of_one_repository =
+            repo_root(&root).is_some() && TrustKey::of(&root) == TrustKey::of(&self.cwd);
+        ensure!(
+            root.is_dir() && (root == self.cwd || is_of_one_repository),
+            "--project-config-root {place}: {} is no worktree of this checkout",
+            self.cwd.display()
+        );
+        self.config_root = Some(root).filter(|root| *root != self.cwd);
+        Ok(self)
+    }
+
+    /// The directory whose settings, servers and definitions are those of the project.
+    pub(crate) fn project(&self) -> &Path {
+        self.config_root.as_deref().unwrap_or(&self.cwd)
     }
 
     /// The same for another session, with a scratch directory of its own.
     pub(crate) fn for_another_session(&self) -> Self {
-        self.elsewhere(self.cwd.clone())
+        let mut other = self.elsewhere(self.cwd.clone());
+        other.config_root.clone_from(&self.config_root);
+        other
     }
 
     /// The same for something that works elsewhere, with a scratch directory of its own.
@@ -66,6 +96,7 @@ impl Surroundings {
             env: Arc::clone(&self.env),
             home: self.home.clone(),
             cwd,
+            config_root: None,
             dirs: self.dirs.clone(),
             scratch: scratch(),
         }

@@ -22,6 +22,8 @@ mod clients;
 mod compaction;
 #[path = "program/components.rs"]
 mod components;
+#[path = "program/config_root.rs"]
+mod config_root;
 #[path = "program/conformance.rs"]
 mod conformance;
 #[path = "program/crash.rs"]

@@ -52,15 +52,17 @@ pub(crate) fn sources(
     let env = settings.overlay(&surroundings.env);
     let off = settings.subagents().disabled.into_iter().map(|name| name.value).collect();
     let switches = Switches::from(&env, off, Presence::Headless);
-    let repository = repo_root(cwd);
+    let project = surroundings.project();
+    let repository = repo_root(project);
     // A checkout that is no worktree is its own.
-    let checkout = main_checkout(cwd).filter(|checkout| Some(checkout) != repository.as_ref());
+    let checkout = main_checkout(project).filter(|checkout| Some(checkout) != repository.as_ref());
     Ok(AgentSources {
         managed_dir: Some(PathBuf::from(MANAGED)),
         flag,
         settings: settings.agents(),
         folders: ProjectFolders {
-            cwd: cwd.clone(),
+            cwd: project.to_owned(),
+            is_apart: surroundings.config_root.is_some(),
             repository,
             checkout,
             additional: brought.additional.to_vec(),

@@ -119,6 +119,8 @@ fn quoted(word: &str) -> String {
 pub(crate) fn inherited(args: &RunArgs) -> Vec<OsString> {
     let mut flags = Inherited::default();
     flags.each("--add-dir", args.add_dir.iter().map(|it| it.as_os_str().to_owned()));
+    let root = args.project_config_root.iter();
+    flags.each("--project-config-root", root.map(|it| it.as_os_str().to_owned()));
     flags.switch("--bare", args.bare);
     flags.value("--settings", args.settings.settings.as_ref());
     flags.value("--setting-sources", args.settings.setting_sources.map(levels).as_ref());

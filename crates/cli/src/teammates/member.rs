@@ -22,6 +22,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let mut args = args.settle();
     start_logging(args.log_filter(), args.debug_file.as_deref())?;
     let surroundings = Surroundings::observe()?;
+    let surroundings = surroundings.configured_by(args.project_config_root.as_deref())?;
     let session = args.member.lead_session()?;
     let ticket = surroundings.env.get(TICKET).context(
         "this process was not started by the lead of a team\nhelp: the flags --agent-id and those beside it are for \

@@ -39,6 +39,8 @@ pub struct AgentSources {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectFolders {
     pub cwd: PathBuf,
+    /// Whether the session works elsewhere: then nothing is found by the files that it works with.
+    pub is_apart: bool,
     /// The top of the repository, up to which every directory counts; without one only `cwd` does.
     pub repository: Option<PathBuf>,
     /// The main checkout, where the repository is a worktree of it.

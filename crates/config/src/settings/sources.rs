@@ -30,6 +30,9 @@ pub struct SettingsSources {
     pub parent: Option<ParentSettings>,
     /// The directory in which the program was started.
     pub start_dir: PathBuf,
+    /// The directory whose files are the project's, if that is another one. What they say of places is meant of
+    /// `start_dir`.
+    pub project_dir: Option<PathBuf>,
     /// The checkout around it, as [`main_checkout`](crate::paths::main_checkout) finds it.
     pub checkout: Option<PathBuf>,
     pub home: Option<PathBuf>,
@@ -124,9 +127,10 @@ impl SettingsSources {
             }
         }
         // In the home directory these are the user's own, or were moved elsewhere and are not wanted.
-        if self.home.as_ref() != Some(start) {
+        let project = self.project_dir();
+        if self.home.as_deref() != Some(project) {
             for name in PROJECT_DIRS.iter().rev() {
-                add(Level::Project, start.join(name).join("settings.json"), start);
+                add(Level::Project, project.join(name).join("settings.json"), start);
             }
         }
         for directory in self.config_dirs.iter().rev() {
@@ -192,14 +196,19 @@ impl SettingsSources {
     }
 
     /// The directories of local settings, the stronger one first: the checkout, so that all of its worktrees and
-    /// subdirectories share them, and the one in which the program was started.
+    /// subdirectories share them, and the project's.
     fn local_dirs(&self) -> Vec<&Path> {
-        let start = self.start_dir.as_path();
+        let project = self.project_dir();
         let mut directories: Vec<&Path> = self.local_root().into_iter().collect();
-        if directories.first() != Some(&start) {
-            directories.push(start);
+        if directories.first() != Some(&project) {
+            directories.push(project);
         }
         directories
+    }
+
+    /// The directory whose files are the project's.
+    fn project_dir(&self) -> &Path {
+        self.project_dir.as_deref().unwrap_or(&self.start_dir)
     }
 
     /// The file that an answer for this level is written to; `None` where no answer is stored.
@@ -208,12 +217,12 @@ impl SettingsSources {
         match level {
             Level::Managed | Level::Flag => None,
             Level::Local => {
-                let directory = self.local_root().unwrap_or(&self.start_dir).join(shared);
+                let directory = self.local_root().unwrap_or(self.project_dir()).join(shared);
                 Some(SettingsFile::in_project(directory.join("settings.local.json")))
             }
-            Level::Project if self.home.as_ref() == Some(&self.start_dir) => None,
+            Level::Project if self.home.as_deref() == Some(self.project_dir()) => None,
             Level::Project => {
-                let directory = self.start_dir.join(shared);
+                let directory = self.project_dir().join(shared);
                 Some(SettingsFile::in_project(directory.join("settings.json")))
             }
             Level::User => {
@@ -227,8 +236,9 @@ impl SettingsSources {
     fn local_root(&self) -> Option<&Path> {
         let checkout = self.checkout.as_deref()?;
         let home = self.home.as_deref();
-        (home != Some(checkout) && (checkout == self.start_dir || is_owned_like(checkout, home?)))
-            .then_some(checkout)
+        (home != Some(checkout)
+            && (checkout == self.project_dir() || is_owned_like(checkout, home?)))
+        .then_some(checkout)
     }
 }
 

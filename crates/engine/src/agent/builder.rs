@@ -144,6 +144,8 @@ pub(crate) struct AgentBuilder {
     pub(crate) engine_tools: EngineTools,
     pub(crate) choice: ToolChoice,
     pub(crate) environment: Environment,
+    /// The directory that `CLAUDE_PROJECT_DIR` names where the session was started.
+    pub(crate) project: PathBuf,
     pub(crate) memory: Option<Arc<Memory>>,
     pub(crate) stamp: Stamp,
     pub(crate) files: SessionFiles,
@@ -208,6 +210,11 @@ impl DefinitionSources {
 }
 
 impl AgentBuilder {
+    /// The directory that `CLAUDE_PROJECT_DIR` names for an agent in this one: an agent that works apart has its own.
+    pub(crate) fn project_of<'a>(&'a self, cwd: &'a Path) -> &'a Path {
+        if cwd == self.environment.cwd { &self.project } else { cwd }
+    }
+
     /// The names of all tools that there are for an agent now, with those of its servers.
     pub(crate) fn pool(&self, shared: &Shared, scope: &ToolScope<'_>, model: &str) -> Vec<String> {
         let starts_agents = Listing::of(&shared.delegation, scope).is_some();

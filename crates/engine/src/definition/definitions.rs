@@ -262,6 +262,9 @@ impl Definitions {
     /// then on. Whether there are such directories that were not known.
     pub(crate) fn touch<'p>(&self, files: impl Iterator<Item = &'p Path>) -> bool {
         let mut state = self.state();
+        if state.skill_sources.folders.is_apart {
+            return false;
+        }
         let cwd = state.skill_sources.folders.cwd.clone();
         let mut found = false;
         for file in files {

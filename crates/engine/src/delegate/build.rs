@@ -141,7 +141,8 @@ impl AgentBuilder {
     }
 
     fn shells(&self, cwd: PathBuf) -> Shells {
-        let config = ShellsConfig::new(self.guard.clone(), self.stamp.session, cwd);
+        let project = self.project_of(&cwd).to_owned();
+        let config = ShellsConfig::new(self.guard.clone(), self.stamp.session, project);
         Shells::new(ShellsConfig {
             environment_files: self.files.env_files.clone(),
             max_output: self.env.number(MAX_OUTPUT_VARIABLE).unwrap_or(config.max_output),

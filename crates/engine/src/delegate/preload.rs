@@ -146,6 +146,7 @@ pub(crate) fn skills(
     problems: &mut Vec<String>,
 ) -> Skills {
     let delegation = &shared.delegation;
+    let project_dir = delegation.builder.project_of(project_dir);
     if definition.skills.is_none() {
         return Skills::default();
     }

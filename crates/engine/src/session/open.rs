@@ -353,6 +353,7 @@ fn agent_builder(
         engine_tools: ENGINE_TOOLS,
         choice: std::mem::take(&mut options.tools),
         environment,
+        project: options.base.project.clone(),
         memory: options.memory.take().map(Arc::new),
         stamp,
         files: SessionFiles {
@@ -404,7 +405,7 @@ fn session_hooks(options: &mut Options, env_file: PathBuf) -> SessionHooks {
         env_file,
         env: Arc::clone(&options.base.env),
         world: Arc::clone(&options.base.world),
-        project_dir: options.base.cwd.clone(),
+        project_dir: options.base.project.clone(),
         output_dir: options.storage.output_dir.clone(),
     }
 }

@@ -126,6 +126,8 @@ impl Storage {
 /// The surroundings of a session.
 pub struct Base {
     pub cwd: PathBuf,
+    /// The directory that `CLAUDE_PROJECT_DIR` names: `cwd`, or the checkout whose configuration counts.
+    pub project: PathBuf,
     /// The root of the repository whose state the main agent is told.
     pub repository: Option<PathBuf>,
     pub additional_directories: Vec<PathBuf>,
@@ -143,6 +145,7 @@ impl Base {
     /// A directory, an empty environment, and the clock of this machine.
     pub fn new(cwd: PathBuf, guard: GuardProgram) -> Self {
         Self {
+            project: cwd.clone(),
             cwd,
             repository: None,
             additional_directories: Vec::new(),

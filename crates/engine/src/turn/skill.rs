@@ -162,7 +162,7 @@ pub(crate) async fn invoke(
     let root = agent.workspace.root();
     let invocation = Invocation {
         arguments,
-        project_dir: &root,
+        project_dir: shared.delegation.builder.project_of(&root),
         session: shared.id,
         effort: effort.or(agent.starter(root.clone()).effort.map(AgentEffort::Level)),
     };

@@ -93,6 +93,9 @@ impl Agents {
         let (mut options, lasting) = prepare(&args, &surroundings, configuration, view).await?;
         // Rules, hooks and trust are the server's, wherever the caller lets the agent work.
         options.permission.policy.cwd.clone_from(&directory);
+        if options.base.cwd != directory {
+            options.base.project.clone_from(&directory);
+        }
         options.base.cwd = directory;
         let id = options.start.id();
         let turn = self.turn(id);
