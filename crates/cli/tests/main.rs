@@ -50,6 +50,8 @@ mod hooks;
 mod host;
 #[path = "program/host_flags.rs"]
 mod host_flags;
+#[path = "program/host_notices.rs"]
+mod host_notices;
 #[path = "program/host_requests.rs"]
 mod host_requests;
 #[path = "program/hostile.rs"]

@@ -58,6 +58,8 @@ pub(crate) fn events(event: &sdk::Event) -> Vec<Event> {
         }
         EventBody::ToolProgress(_)
         | EventBody::PromptSuggestion(_)
+        | EventBody::RateLimitEvent(_)
+        | EventBody::ToolUseSummary(_)
         | EventBody::ConversationReset { .. }
         | EventBody::Result(_)
         // Members work in this process where a program runs them.

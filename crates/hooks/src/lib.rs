@@ -45,4 +45,4 @@ pub use output::{
 pub use reply::Reply;
 pub use rules::{HookJudge, HookRules};
 pub use watch_list::FileChange;
-pub use watcher::{HookOutcome, HookResponse, HookStarted, HookWatcher, LateReply};
+pub use watcher::{HookOutcome, HookProgress, HookResponse, HookStarted, HookWatcher, LateReply};

@@ -24,7 +24,7 @@ use crate::hooks::{Core, Hooks};
 use crate::input::{Common, EventInput, compose, hook_name};
 use crate::reply::{End, Ended, Reply};
 use crate::rules::HookRules;
-use crate::watcher::{HookOutcome, HookResponse, HookStarted, LateReply};
+use crate::watcher::{HookOutcome, HookProgress, HookResponse, HookStarted, LateReply};
 
 /// The time for all hooks at the end of a session together, unless one asks for more.
 const SESSION_END: Duration = Duration::from_millis(1_500);
@@ -193,7 +193,8 @@ impl Core {
             status_message: handler.status_message.clone(),
         });
         let mut left = None;
-        let carried_out = timeout(patience, self.carry_out(handler, told, rules, &mut left));
+        let carried_out =
+            timeout(patience, self.carry_out(&hook_id, handler, told, rules, &mut left));
         let ended = tokio::select! {
             biased;
             () = cancel.cancelled() => Ended { end: End::Cancelled, ..Ended::default() },
@@ -215,6 +216,7 @@ impl Core {
 
     async fn carry_out(
         &self,
+        hook_id: &str,
         handler: &Handler,
         told: &Told,
         rules: &HookRules,
@@ -226,7 +228,7 @@ impl Core {
                 if let Err(reason) = rules.judge(handler, action, &told.common.cwd) {
                     return Ended::failed(format!("did not run: {reason}"));
                 }
-                return self.command(handler, action, told, left).await;
+                return self.command(hook_id, handler, action, told, left).await;
             }
             Action::Http(action) => {
                 return self.http.post(action, &told.text, rules, &self.around.env).await;
@@ -257,13 +259,25 @@ impl Core {
 
     async fn command(
         &self,
+        hook_id: &str,
         handler: &Handler,
         action: &CommandAction,
         told: &Told,
         left: &mut Option<Piped>,
     ) -> Ended {
         let program = command::program(action, &handler.origin.source, told, &self.around);
-        command::run(&self.around.guard, &program, &told.text, left).await
+        let told_so_far = |stdout: String, stderr: String| {
+            self.around.watcher.progressed(HookProgress {
+                hook_id: hook_id.to_owned(),
+                hook_name: told.hook_name.clone(),
+                hook_event: told.event,
+                agent_id: told.common.agent_id.clone(),
+                output: format!("{stdout}{stderr}"),
+                stdout,
+                stderr,
+            });
+        };
+        command::run(&self.around.guard, &program, &told.text, left, &told_so_far).await
     }
 }
 

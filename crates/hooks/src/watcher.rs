@@ -20,6 +20,21 @@ pub struct HookStarted {
     pub status_message: Option<String>,
 }
 
+/// A hook has printed something, and runs on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HookProgress {
+    pub hook_id: String,
+    pub hook_name: String,
+    pub hook_event: Event,
+    /// The agent in which the event happened; absent for the main agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<AgentId>,
+    /// Its output so far, or the end of a long one.
+    pub output: String,
+    pub stdout: String,
+    pub stderr: String,
+}
+
 /// A hook has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HookResponse {
@@ -64,6 +79,11 @@ pub struct LateReply {
 /// An observer of hooks. Called from the task that runs the hook: it must not block.
 pub trait HookWatcher: Send + Sync {
     fn started(&self, hook: HookStarted);
+
+    fn progressed(&self, hook: HookProgress) {
+        let _ = hook;
+    }
+
     fn ended(&self, hook: HookResponse);
     fn late(&self, reply: LateReply);
 }

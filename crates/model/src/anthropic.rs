@@ -2,6 +2,7 @@
 //!
 //! [`request`] writes the request, [`reader`] reads the answer; this file knows the address and the credentials.
 
+mod rate_limit;
 mod reader;
 mod request;
 #[cfg(test)]
@@ -9,11 +10,13 @@ mod tests;
 
 use std::sync::Arc;
 
+use centurion_protocol::sdk::RateLimit;
 use centurion_protocol::{Env, World};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use url::Url;
 
+use self::rate_limit::RateLimits;
 pub use reader::AnthropicReader;
 
 use crate::catalog::ModelInfo;
@@ -40,6 +43,7 @@ pub struct Anthropic {
     key_source: &'static str,
     names: ServedNames,
     helper: Option<Arc<dyn KeyHelper>>,
+    limits: RateLimits,
 }
 
 impl Anthropic {
@@ -57,9 +61,14 @@ impl Anthropic {
             .into_iter()
             .find_map(|name| env.get(name).map(|key| (name, key.trim())))
             .unwrap_or(("none", ""));
-        let http = Http::open(&base, env, world).map_err(OpenError::new)?;
+        let limits = RateLimits::default();
+        let noted = limits.clone();
+        let http = Http::open(&base, env, world)
+            .map_err(OpenError::new)?
+            .watched(move |status, headers| noted.note(status, headers));
         Ok(Self {
             http,
+            limits,
             headers: headers(env, key_source, key)?,
             extra_body: extra_body(env)?,
             extras: RequestExtras::default(),
@@ -115,6 +124,10 @@ impl Provider for Anthropic {
 
     fn credential(&self) -> &str {
         &self.credential
+    }
+
+    fn rate_limit(&self) -> Option<RateLimit> {
+        self.limits.last()
     }
 }
 

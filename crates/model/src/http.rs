@@ -7,7 +7,7 @@ use bytes::Bytes;
 use centurion_protocol::{Env, World};
 use futures_util::{Stream, stream};
 use reqwest::header::HeaderMap;
-use reqwest::{Client, Response, redirect};
+use reqwest::{Client, Response, StatusCode, redirect};
 use url::Url;
 
 use crate::body::ChunkedBody;
@@ -23,7 +23,11 @@ pub(crate) struct Http {
     /// The longest silence: while connecting, before the answer, and between two of its bytes.
     silence: Duration,
     world: Arc<dyn World>,
+    /// Sees the head of each answer to a body.
+    watch: Option<Arc<HeadWatch>>,
 }
+
+type HeadWatch = dyn Fn(StatusCode, &HeaderMap) + Send + Sync;
 
 impl Http {
     pub(crate) fn open(base: &Url, env: &Env, world: Arc<dyn World>) -> Result<Self, String> {
@@ -31,7 +35,16 @@ impl Http {
             client: client(base, env).map_err(|error| error.to_string())?,
             silence: RetryPolicy::new(env).silence,
             world,
+            watch: None,
         })
+    }
+
+    /// The same, with something that sees the head of each answer to a body.
+    pub(crate) fn watched(
+        self,
+        watch: impl Fn(StatusCode, &HeaderMap) + Send + Sync + 'static,
+    ) -> Self {
+        Self { watch: Some(Arc::new(watch)), ..self }
     }
 
     pub(crate) fn silence(&self) -> Duration {
@@ -51,6 +64,9 @@ impl Http {
             .await
             .map_err(|_| failure::silent(&doing, self.silence))?
             .map_err(|error| failure::from_transport(&error, &doing))?;
+        if let Some(watch) = &self.watch {
+            watch(response.status(), response.headers());
+        }
         if response.status().is_success() {
             return Ok(response);
         }

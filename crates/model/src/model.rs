@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use centurion_protocol::sdk::RateLimit;
 use centurion_protocol::{Env, Thinking, World};
 use parking_lot::Mutex;
 
@@ -148,6 +149,11 @@ impl Model {
     /// Waits until requests to a model may be sent.
     pub async fn passable(&self, model: &str) {
         self.gate(model).open(self.0.world.as_ref()).await;
+    }
+
+    /// The limits for whoever pays, as the provider told them last.
+    pub fn rate_limit(&self) -> Option<RateLimit> {
+        self.0.opened.provider.rate_limit()
     }
 
     fn gate(&self, model: &str) -> Arc<Gate> {

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use centurion_protocol::sdk::RateLimit;
 use centurion_protocol::{AgentId, Conversation, Digest, Effort, SessionId, Thinking, ToolSpecs};
 use futures_util::Stream;
 
@@ -123,4 +124,9 @@ pub trait Provider: Send + Sync {
 
     /// The credential that limits requests of this provider: one rate gate per credential and model.
     fn credential(&self) -> &str;
+
+    /// The limits for whoever pays, as the last answer told them; `None` where it told none.
+    fn rate_limit(&self) -> Option<RateLimit> {
+        None
+    }
 }

@@ -3,6 +3,8 @@
 //! Names and fields are the ones that existing SDKs parse. The engine makes these events, the binary
 //! prints them.
 
+mod notices;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,6 +13,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+pub use self::notices::{Notification, RateLimit, RateLimitEvent, ThinkingTokens, ToolUseSummary};
 use crate::transcript::BoundaryData;
 use crate::{
     AgentId, Block, Outcome, RecordId, ReportedUsage, SessionId, StopReason, Timestamp, ToolUseId,
@@ -34,6 +37,8 @@ pub enum EventBody {
     StreamEvent(Stream),
     ToolProgress(ToolProgress),
     PromptSuggestion(PromptSuggestion),
+    RateLimitEvent(RateLimitEvent),
+    ToolUseSummary(ToolUseSummary),
     /// A new conversation begins in the same session.
     ConversationReset {
         new_conversation_id: RecordId,
@@ -70,7 +75,10 @@ pub enum System {
     CommandsChanged {
         commands: Vec<Value>,
     },
+    ThinkingTokens(ThinkingTokens),
+    Notification(Notification),
     HookStarted(Value),
+    HookProgress(Value),
     HookResponse(Value),
 }
 
@@ -168,11 +176,13 @@ pub struct PermissionDenied {
 }
 
 /// The state of an agent.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Status {
-    pub status: Option<String>,
-    #[serde(rename = "permissionMode")]
-    pub permission_mode: String,
+    /// `compacting` or `requesting`, if it is at that.
+    pub status: Option<&'static str>,
+    /// Absent where the mode is not what is told.
+    #[serde(rename = "permissionMode", skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<String>,
     /// The result of a compaction: `success` or `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compact_result: Option<&'static str>,

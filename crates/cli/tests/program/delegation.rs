@@ -56,6 +56,7 @@ fn an_agent_that_is_waited_for_is_told_of_in_the_order_that_hosts_know() {
         outlines(&told.events),
         [
             "system/init",
+            "system/status",
             "assistant/tool_use",
             "system/task_started",
             "user/text of a child",
@@ -65,12 +66,13 @@ fn an_agent_that_is_waited_for_is_told_of_in_the_order_that_hosts_know() {
             "system/task_updated",
             "system/task_notification",
             "user/tool_result",
+            "system/status",
             "assistant/text",
             "result/success",
         ]
     );
     let (started, call) =
-        (told.of("task_started")[0], &told.events[1]["message"]["content"][0]["id"]);
+        (told.of("task_started")[0], &told.events[2]["message"]["content"][0]["id"]);
     assert_keys(
         started,
         "color description is_backgrounded prompt run_id spawn_depth subagent_type task_id task_type tool_use_id",
@@ -100,7 +102,7 @@ fn an_agent_that_is_waited_for_is_told_of_in_the_order_that_hosts_know() {
             [&started["task_id"], &started["run_id"]]
         );
     }
-    for event in &told.events[3..7] {
+    for event in &told.events[4..8] {
         if event["type"] == "system" {
             continue;
         }
@@ -109,7 +111,10 @@ fn an_agent_that_is_waited_for_is_told_of_in_the_order_that_hosts_know() {
         assert_eq!(event["subagent_type"], "general-purpose");
         assert_eq!(event["task_description"], "a job");
     }
-    assert!(told.events[9].get("agent_id").is_none(), "the result of the call is the main agent's");
+    assert!(
+        told.events[10].get("agent_id").is_none(),
+        "the result of the call is the main agent's"
+    );
     assert_eq!(
         told.ended.result()["subagent_stats"],
         json!({
@@ -173,7 +178,7 @@ fn a_run_waits_for_its_background_agents_and_hears_of_them_in_turns_of_their_own
         ]
     );
     // The first result is not shown as if it were the last: it waits until nothing is owed.
-    let tail = outlines(&told.events[told.events.len() - 7..]);
+    let tail = outlines(&told.events[told.events.len() - 8..]);
     assert_eq!(
         tail,
         [
@@ -181,6 +186,7 @@ fn a_run_waits_for_its_background_agents_and_hears_of_them_in_turns_of_their_own
             "system/task_notification",
             "system/background_tasks_changed",
             "system/init",
+            "system/status",
             "assistant/text",
             "result/success",
             "result/success",

@@ -70,7 +70,7 @@ fn a_stream_shows_init_answers_results_and_the_result_in_order() {
     let ended = program.run(&["-p", "read it", "--output-format", "stream-json", "--verbose"]);
     let events = ended.events();
     let kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["system", "assistant", "user", "assistant", "result"]);
+    assert_eq!(kinds, ["system", "system", "assistant", "user", "system", "assistant", "result"]);
     assert_eq!(events[0]["subtype"], "init");
     for key in [
         "cwd",
@@ -85,8 +85,8 @@ fn a_stream_shows_init_answers_results_and_the_result_in_order() {
         assert!(events[0].get(key).is_some(), "{key}");
     }
     assert_eq!(events[0]["apiKeySource"], "ANTHROPIC_API_KEY");
-    assert_eq!(events[2]["message"]["content"][0]["content"], "1\talpha");
-    assert_eq!(events[2]["parent_tool_use_id"], json!(null));
+    assert_eq!(events[3]["message"]["content"][0]["content"], "1\talpha");
+    assert_eq!(events[3]["parent_tool_use_id"], json!(null));
     assert_eq!(ended.result()["num_turns"], 2);
 }
 
@@ -193,7 +193,7 @@ fn verbose_json_is_all_events() {
     let ended = program.run(&["-p", "hi", "--output-format", "json", "--verbose"]);
     let events: Vec<serde_json::Value> = serde_json::from_str(&ended.stdout).unwrap();
     let kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["system", "assistant", "result"]);
+    assert_eq!(kinds, ["system", "system", "assistant", "result"]);
 }
 
 #[test]

@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Weak};
 
 use centurion_hooks::{HookSet, Registration, Scope};
 use centurion_journal::JournalError;
 use centurion_model::Model;
 use centurion_permissions::Mode;
-use centurion_protocol::sdk::{Event, EventBody, InitPlugin, PermissionDenial, Status, System};
+use centurion_protocol::sdk::{
+    Event, EventBody, InitPlugin, PermissionDenial, RateLimit, Status, System,
+};
 use centurion_protocol::{AgentId, Effort, RecordId, ReportedUsage, SessionId, Thinking, World};
 use centurion_tools::Shells;
 use parking_lot::Mutex;
@@ -74,6 +77,10 @@ pub(crate) struct Shared {
     /// Every task that works for the session.
     pub(crate) work: TaskTracker,
     run: Mutex<RunState>,
+    /// The limits of the provider that hosts know of.
+    pub(crate) told_limit: Mutex<Option<RateLimit>>,
+    /// The searches of the web of all agents.
+    pub(crate) searches: AtomicU32,
     pub(crate) background: BackgroundTasks,
     /// The shells of all agents that have any.
     shells: Mutex<Vec<Weak<Shells>>>,
@@ -165,6 +172,8 @@ impl Shared {
             servers: parts.servers,
             work: TaskTracker::new(),
             run: Mutex::default(),
+            told_limit: Mutex::default(),
+            searches: AtomicU32::new(0),
             background: BackgroundTasks::default(),
             shells: Mutex::default(),
             denials: Mutex::default(),
@@ -370,11 +379,8 @@ impl Shared {
     pub(crate) fn show_mode(&self, mode: Mode) {
         let permission_mode = mode.to_string();
         self.show(EventBody::System(System::Status(Status {
-            status: None,
-            permission_mode,
-            compact_result: None,
-            compact_error: None,
-            agent_id: None,
+            permission_mode: Some(permission_mode),
+            ..Status::default()
         })));
     }
 

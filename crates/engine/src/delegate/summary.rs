@@ -117,7 +117,7 @@ async fn ask(
 }
 
 /// The first line of an answer, without what would command a terminal and without quotes around it.
-fn line(answer: &str) -> String {
+pub(crate) fn line(answer: &str) -> String {
     let line = answer.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let plain: String = line.chars().filter(|letter| !letter.is_control()).collect();
     let plain = plain.trim_matches(['"', '`', '*', ' ']);

@@ -5,6 +5,7 @@
 //! [`Outcome`]: data, never a panic or a false success.
 
 mod admit;
+mod call_summary;
 mod calls;
 mod command_output;
 mod compact;
@@ -14,6 +15,7 @@ mod early;
 mod fit;
 mod goal;
 mod partial;
+mod progress;
 mod record;
 mod refused;
 mod request;
@@ -37,6 +39,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::call_summary::PendingSummary;
 use self::compact::{CompactionCount, compaction_asked};
 use self::early::EarlyBlocks;
 pub(crate) use self::goal::Goal;
@@ -100,6 +103,8 @@ pub(crate) struct Driver {
     /// Blocks that observers saw before their answer was whole.
     pub(crate) early: EarlyBlocks,
     pub(crate) stop_rules: StopRules,
+    /// The line about the last calls, where a host wants one.
+    pub(crate) call_summary: Option<PendingSummary>,
 }
 
 /// The state of a conversation at the end of an earlier process, as its transcript has it.
@@ -289,6 +294,7 @@ impl Driver {
             aside: Aside::default(),
             known_servers: KnownServers::default(),
             early: EarlyBlocks::default(),
+            call_summary: None,
         }
     }
 
@@ -403,7 +409,9 @@ impl Driver {
                 continue;
             }
             self.keep_point(run);
-            let answer = match self.request(run, cancel).await? {
+            let answered = self.request(run, cancel).await?;
+            self.tell_call_summary(cancel).await;
+            let answer = match answered {
                 Ok(answer) => answer,
                 Err(outcome) => break outcome,
             };

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
+use std::time::Duration;
 
 use centurion_tools::guard::GuardProgram;
 use centurion_tools::{Piped, PipedProgram};
 use futures_util::FutureExt as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::ChildStdin;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use super::{Told, placeholders};
 use crate::handler::{CommandAction, HookShell};
@@ -18,6 +20,10 @@ use crate::reply::{End, Ended};
 
 /// The bytes of each stream that are kept.
 const LONGEST_OUTPUT: usize = 1024 * 1024;
+
+/// The time between two looks at what a running hook has printed, and the bytes of each stream that are told then.
+const PROGRESS: Duration = Duration::from_secs(1);
+const LONGEST_PROGRESS: usize = 16 * 1024;
 
 /// The program of a command, with its arguments and environment.
 pub(super) fn program(
@@ -84,6 +90,7 @@ pub(super) async fn run(
     program: &PipedProgram,
     input: &str,
     left: &mut Option<Piped>,
+    progressed: &(dyn Fn(String, String) + Sync),
 ) -> Ended {
     let mut piped = match Piped::start(guard, program) {
         Ok(piped) => piped,
@@ -94,7 +101,7 @@ pub(super) async fn run(
     let mut stderr = Collected::new(piped.stderr.take());
     let end = {
         let talk = async {
-            tokio::join!(feed(stdin, input), stdout.read_all(), stderr.read_all());
+            tokio::join!(feed(stdin, input), listen(&mut stdout, &mut stderr, progressed));
             std::future::pending().await
         };
         tokio::select! {
@@ -121,6 +128,28 @@ pub(super) async fn run(
         stderr: stderr.into_text(),
         exit_code: end.code,
         end: end_of_output,
+    }
+}
+
+/// Reads both streams to their ends. Tells what is there so far, at most once in a while and only if there is more.
+async fn listen(
+    stdout: &mut Collected<impl AsyncRead + Unpin>,
+    stderr: &mut Collected<impl AsyncRead + Unpin>,
+    progressed: &(dyn Fn(String, String) + Sync),
+) {
+    let mut tick = tokio::time::interval_at(Instant::now() + PROGRESS, PROGRESS);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut told = 0;
+    while stdout.is_open() || stderr.is_open() {
+        let kept = stdout.bytes.len() + stderr.bytes.len();
+        tokio::select! {
+            _ = stdout.read_more(), if stdout.is_open() => {}
+            _ = stderr.read_more(), if stderr.is_open() => {}
+            _ = tick.tick(), if kept > told => {
+                told = kept;
+                progressed(stdout.end_of_text(), stderr.end_of_text());
+            }
+        }
     }
 }
 
@@ -177,6 +206,16 @@ impl<S: AsyncRead + Unpin> Collected<S> {
         self.is_cut |= piece.len() > room;
         self.bytes.extend(piece.into_iter().take(room));
         count > 0
+    }
+
+    fn is_open(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// The end of what is there.
+    fn end_of_text(&self) -> String {
+        let begin = self.bytes.len().saturating_sub(LONGEST_PROGRESS);
+        String::from_utf8_lossy(&self.bytes[begin..]).into_owned()
     }
 
     fn into_text(self) -> String {

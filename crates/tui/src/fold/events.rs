@@ -34,6 +34,8 @@ pub(super) fn event(model: &mut Model, event: &EventBody, effects: &mut Vec<Effe
         EventBody::StreamEvent(_)
         | EventBody::ToolProgress(_)
         | EventBody::PromptSuggestion(_)
+        | EventBody::RateLimitEvent(_)
+        | EventBody::ToolUseSummary(_)
         | EventBody::Relayed(_) => {}
     }
 }
@@ -49,7 +51,9 @@ fn system(model: &mut Model, event: &System, effects: &mut Vec<Effect>) {
             turn_began(model);
         }
         System::Status(status) if status.agent_id.is_none() => {
-            model.facts.mode.clone_from(&status.permission_mode);
+            if let Some(mode) = &status.permission_mode {
+                model.facts.mode.clone_from(mode);
+            }
         }
         System::TaskStarted(started) => task_started(model, started),
         System::TaskProgress(progress) => task_progressed(model, progress),
@@ -82,7 +86,10 @@ fn system(model: &mut Model, event: &System, effects: &mut Vec<Effect>) {
         | System::BackgroundTasksChanged { .. }
         | System::SessionStateChanged { .. }
         | System::CommandsChanged { .. }
+        | System::ThinkingTokens(_)
+        | System::Notification(_)
         | System::HookStarted(_)
+        | System::HookProgress(_)
         | System::HookResponse(_) => {}
     }
 }

@@ -237,6 +237,8 @@ impl View for Watch {
             | EventBody::StreamEvent(_)
             | EventBody::ToolProgress(_)
             | EventBody::PromptSuggestion(_)
+            | EventBody::RateLimitEvent(_)
+            | EventBody::ToolUseSummary(_)
             | EventBody::ConversationReset { .. }
             | EventBody::Relayed(_) => {}
         }

@@ -135,6 +135,9 @@ impl Driver {
         if ends.is_none() && !stop.is_cancelled() {
             ends = self.tell_batch(&calls, &results, &mut reminders, cancel).await;
         }
+        if ends.is_none() && !stop.is_cancelled() {
+            self.begin_call_summary(&calls, &results);
+        }
         let mut blocks: Vec<Block> = results.into_iter().map(Block::ToolResult).collect();
         let handed_over = self.structured.as_ref().is_some_and(StructuredOutput::is_there);
         let outcome = if let Some(reason) = ends {

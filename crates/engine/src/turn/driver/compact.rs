@@ -437,13 +437,13 @@ impl Driver {
 
     fn show_status(
         &self,
-        status: Option<&str>,
+        status: Option<&'static str>,
         compact_result: Option<&'static str>,
         compact_error: Option<String>,
     ) {
         self.shared.show(EventBody::System(System::Status(Status {
-            status: status.map(str::to_owned),
-            permission_mode: self.dispatch.agent.permissions.mode().to_string(),
+            status,
+            permission_mode: Some(self.dispatch.agent.permissions.mode().to_string()),
             compact_result,
             compact_error,
             agent_id: self.identity().id.clone(),

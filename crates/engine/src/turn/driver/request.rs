@@ -14,6 +14,7 @@ use futures_util::StreamExt;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::progress::ThinkingCount;
 use super::record::shown_message;
 use super::{Driver, INTERRUPTED, ProviderFailure, Run, is_blank, partial};
 use crate::definition::context_rules::ContextRules;
@@ -200,7 +201,9 @@ impl Driver {
         let mut held = None;
         let mut events = self.shared.model.stream(request, patience);
         let mut builder = AnswerBuilder::default();
+        let mut thinking = ThinkingCount::default();
         self.early.begin_try();
+        self.tell_request();
         loop {
             let event = tokio::select! {
                 biased;
@@ -220,6 +223,10 @@ impl Driver {
                     if let Some(task) = &task {
                         task.stall.note_activity();
                     }
+                    if matches!(event, StreamEvent::Start { .. }) {
+                        self.tell_limit();
+                    }
+                    self.tell_thinking(&mut thinking, &event);
                     self.show_piece(run, &event);
                     builder.push(&event);
                     if matches!(event, StreamEvent::BlockStop { .. }) {
@@ -231,6 +238,7 @@ impl Driver {
                 }
                 Some(Ok(ModelEvent::Retry(notice))) => {
                     held = held.take().or_else(waits);
+                    self.tell_limit();
                     // The partial answer is forgotten: the next try tells it from the start.
                     *used += builder.usage();
                     builder = AnswerBuilder::default();
@@ -239,6 +247,7 @@ impl Driver {
                     self.wait_out(notice.delay, cancel).await;
                 }
                 Some(Err(error)) => {
+                    self.tell_limit();
                     *used += builder.usage();
                     return Ok(Streamed::Failed(error, builder));
                 }

@@ -11,6 +11,7 @@ use crate::agent::hooks::reminder;
 use crate::agent::task::Task;
 use centurion_journal::JournalError;
 use centurion_protocol::markup::contain;
+use centurion_protocol::sdk::{EventBody, Notification, System};
 
 impl Driver {
     /// Tells whether hooks keep the agent from stopping. Then it has been told why.
@@ -30,6 +31,7 @@ impl Driver {
             return Ok(false);
         }
         let fired = self.fire_stop(&run.text, cancel).await;
+        self.notify_of_stop(&fired);
         // A hook that ends the run ends it where it ends anyway.
         if fired.effects.stop.is_some() {
             return Ok(false);
@@ -88,6 +90,18 @@ impl Driver {
                 agent.fire(&stop, cancel).await
             }
         }
+    }
+
+    /// Tells people who look on that hooks keep the main agent at work, or failed.
+    fn notify_of_stop(&self, fired: &Fired<StopVerdict>) {
+        let text = match (fired.verdict.should_continue, fired.effects.errors.first()) {
+            _ if !self.identity().is_main() => return,
+            (true, _) => "A Stop hook wants the agent to go on".to_owned(),
+            (false, Some(error)) => format!("A Stop hook failed: {}", error.message),
+            (false, None) => return,
+        };
+        let event = Notification { key: "stop-hook-error", text, priority: "immediate" };
+        self.shared.show(EventBody::System(System::Notification(event)));
     }
 
     /// Tells hooks that the provider failed for good.

@@ -2,7 +2,7 @@
 
 use std::sync::Weak;
 
-use centurion_hooks::{HookResponse, HookStarted, HookWatcher, LateReply};
+use centurion_hooks::{HookProgress, HookResponse, HookStarted, HookWatcher, LateReply};
 use centurion_protocol::Block;
 use centurion_protocol::sdk::{EventBody, System};
 use serde_json::{Value, to_value};
@@ -33,6 +33,10 @@ impl HookWatch {
 impl HookWatcher for HookWatch {
     fn started(&self, hook: HookStarted) {
         self.show(System::HookStarted, &hook);
+    }
+
+    fn progressed(&self, hook: HookProgress) {
+        self.show(System::HookProgress, &hook);
     }
 
     fn ended(&self, hook: HookResponse) {

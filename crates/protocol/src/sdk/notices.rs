@@ -1,0 +1,85 @@
+//! Events that tell a host how things stand: limits of a provider, thinking, calls that are over, what needs attention.
+
+use serde::Serialize;
+
+use crate::{RecordId, ToolUseId};
+
+/// The limits of a provider for whoever pays, in the words that hosts know.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RateLimit {
+    /// `allowed`, `allowed_warning` or `rejected`.
+    pub status: &'static str,
+    /// The end of the window that counts, in seconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<i64>,
+    /// The window that counts, such as `five_hour`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_limit_type: Option<&'static str>,
+    /// The used part of that window: 1 is all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub utilization: Option<f64>,
+    /// The state of what may be used beyond the limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overage_status: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overage_resets_at: Option<i64>,
+}
+
+impl RateLimit {
+    /// Whether this is news to a reader who knows the other one. The used part changes with every request.
+    pub fn differs_from(&self, known: Option<&Self>) -> bool {
+        let without_use = |limit: &Self| Self { utilization: None, ..limit.clone() };
+        known.map(without_use) != Some(without_use(self))
+    }
+}
+
+/// The limits of the provider have changed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RateLimitEvent {
+    pub rate_limit_info: RateLimit,
+}
+
+/// The main agent's model goes on thinking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ThinkingTokens {
+    /// The estimated tokens of the present block.
+    pub estimated_tokens: u64,
+    /// Those since the last event about it.
+    pub estimated_tokens_delta: u64,
+    /// The prompt that the turn answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_message_uuid: Option<RecordId>,
+}
+
+/// What the calls of one answer of the main agent did, in one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToolUseSummary {
+    pub summary: String,
+    pub preceding_tool_use_ids: Vec<ToolUseId>,
+}
+
+/// Something that a person may want to look at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Notification {
+    /// The kind of notification.
+    pub key: &'static str,
+    pub text: String,
+    /// `low`, `medium`, `high` or `immediate`.
+    pub priority: &'static str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_news_when_more_than_its_use_has_changed() {
+        let limit = RateLimit { status: "allowed", utilization: Some(0.1), ..RateLimit::default() };
+        assert!(limit.differs_from(None));
+        let used = RateLimit { utilization: Some(0.9), ..limit.clone() };
+        assert!(!used.differs_from(Some(&limit)));
+        let warned = RateLimit { status: "allowed_warning", ..limit.clone() };
+        assert!(warned.differs_from(Some(&limit)));
+    }
+}
