@@ -138,6 +138,8 @@ mod trust;
 mod users_files;
 #[path = "program/waiting.rs"]
 mod waiting;
+#[path = "program/web_search.rs"]
+mod web_search;
 #[path = "program/window.rs"]
 mod window;
 #[path = "program/worktrees.rs"]

@@ -269,7 +269,7 @@ impl Agent {
     /// Tells whether it has the tool that starts agents.
     pub(crate) fn starts_agents(&self) -> bool {
         let Some(shared) = self.shared.upgrade() else { return false };
-        let offer = shared.delegation.builder.offer(&self.permissions, &shared.broker);
+        let offer = shared.delegation.builder.offer(&self.permissions, &shared);
         let is_offered = !offer.names(std::iter::once(AGENT_TOOL)).is_empty();
         let view = self.task.as_ref().map(|task| &task.spec.tools);
         is_offered && view.is_none_or(|view| view.admits(AGENT_TOOL).is_ok())

@@ -15,6 +15,7 @@ pub(crate) mod task_list;
 pub(crate) mod task_update;
 pub(crate) mod team_create;
 pub(crate) mod team_delete;
+pub(crate) mod web_search;
 pub(crate) mod worktrees_tool;
 
 use std::sync::Arc;
@@ -37,6 +38,7 @@ use crate::tools::task_list::TaskListTool;
 use crate::tools::task_update::TaskUpdate;
 use crate::tools::team_create::TeamCreate;
 use crate::tools::team_delete::TeamDelete;
+use crate::tools::web_search::WebSearch;
 use crate::tools::worktrees_tool::WorktreesTool;
 
 pub(crate) const ENGINE_TOOLS: EngineTools = EngineTools {
@@ -60,6 +62,7 @@ pub(crate) const ENGINE_TOOLS: EngineTools = EngineTools {
         vec![erase(TeamCreate(Arc::clone(agent))), erase(TeamDelete(Arc::clone(agent)))]
     },
     merging: |agent| erase(WorktreesTool(Arc::clone(agent))),
+    searching: |agent| erase(WebSearch(Arc::clone(agent))),
     scheduling: |agent| {
         vec![
             erase(CronCreate(Arc::clone(agent))),

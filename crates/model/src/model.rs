@@ -204,6 +204,11 @@ impl Model {
         self.0.opened.kind
     }
 
+    /// Whether its provider searches the web for a model that may ask for it.
+    pub fn searches_web(&self) -> bool {
+        self.provider_kind() == ProviderKind::Anthropic
+    }
+
     /// The variable with the credential, or `none`.
     pub fn key_source(&self) -> &'static str {
         self.0.opened.key_source

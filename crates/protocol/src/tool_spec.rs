@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::json_line;
@@ -31,6 +32,12 @@ impl ToolSpecs {
         Self { specs: specs.into(), wire: wire.into() }
     }
 
+    /// Tools that the provider carries out itself, in the words of its own interface.
+    pub fn of_provider(definitions: &[Value]) -> Self {
+        let wire = serde_json::to_vec(definitions).unwrap_or_else(|_| b"[]".to_vec());
+        Self { specs: Arc::default(), wire: json_line::escape(&wire).into_owned().into() }
+    }
+
     /// Tools that were rendered before, with the same bytes.
     pub fn from_wire(wire: &str) -> Result<Self, serde_json::Error> {
         let specs: Vec<ToolSpec> = serde_json::from_str(wire)?;
@@ -41,8 +48,9 @@ impl ToolSpecs {
         self.specs.iter()
     }
 
+    /// Whether nothing is offered, not even by the provider.
     pub fn is_empty(&self) -> bool {
-        self.specs.is_empty()
+        self.specs.is_empty() && *self.wire == *b"[]"
     }
 
     /// The JSON array in the Messages API's form.

@@ -31,11 +31,10 @@ use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::{
     EffectiveAgent, LaunchError, Place, ResolveContext, Starter, resolve,
 };
-use crate::policy::broker::Broker;
 use crate::policy::permissions::Permissions;
 use crate::schedule::Schedules;
 use crate::toolset::servers::Servers;
-use crate::toolset::toolbox::{Offer, SpecCache, ToolChoice};
+use crate::toolset::toolbox::{Offer, SEARCH_TOOL, SpecCache, ToolChoice};
 use centurion_journal::{Journal, Recording, Stamp};
 
 /// The tool by which an agent starts others.
@@ -128,6 +127,8 @@ pub(crate) struct EngineTools {
     pub(crate) leading: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
     /// The tool by which an agent brings over what others did apart.
     pub(crate) merging: fn(&Arc<Agent>) -> Arc<dyn DynTool>,
+    /// The tool that has the provider search the web.
+    pub(crate) searching: fn(&Arc<Agent>) -> Arc<dyn DynTool>,
     /// The tools about schedules.
     pub(crate) scheduling: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
 }
@@ -238,8 +239,9 @@ impl AgentBuilder {
             .chain(for_tasks.iter().copied())
             .chain(for_leading.iter().copied())
             .chain(for_worktrees.iter().copied())
-            .chain(for_merging.iter().copied());
-        let mut pool = self.offer(scope.permissions, &shared.broker).names(names);
+            .chain(for_merging.iter().copied())
+            .chain([SEARCH_TOOL]);
+        let mut pool = self.offer(scope.permissions, shared).names(names);
         // The order of the toolbox.
         pool.sort();
         let window = shared.model.info(model).context_window;
@@ -254,11 +256,12 @@ impl AgentBuilder {
     }
 
     /// The conditions for offering tools to an agent.
-    pub(crate) fn offer<'a>(&'a self, permissions: &'a Permissions, broker: &Broker) -> Offer<'a> {
+    pub(crate) fn offer<'a>(&'a self, permissions: &'a Permissions, shared: &Shared) -> Offer<'a> {
         Offer {
             choice: &self.choice,
             permissions,
-            has_answerer: broker.has_answerer(),
+            has_answerer: shared.broker.has_answerer(),
+            searches_web: shared.model.searches_web(),
             plans_for_lead: false,
         }
     }

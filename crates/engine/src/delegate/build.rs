@@ -62,6 +62,7 @@ impl AgentBuilder {
         let listing = Listing::of(&shared.delegation, &agent.tool_scope());
         let hash = Listing::hash(listing.as_ref());
         let mut tools = self.tools.clone();
+        tools.push((self.engine_tools.searching)(agent));
         // Tools about the team run in the lead's process, which knows the member and no agent below it.
         let is_below_member = shared.delegation.lead.is_some() && agent.identity.team.is_none();
         if !is_below_member && (listing.is_some() || agent.identity.team.is_some()) {
@@ -132,7 +133,7 @@ impl AgentBuilder {
         permissions: &Permissions,
         view: &ToolView,
     ) -> Vec<Arc<dyn DynTool>> {
-        let offer = self.offer(permissions, &shared.broker);
+        let offer = self.offer(permissions, shared);
         let offered = offer.names(PROGRAM_TOOLS.into_iter());
         let is_its = |tool: &&Arc<dyn DynTool>| {
             offered.iter().any(|name| name == tool.name()) && view.admits(tool.name()).is_ok()
@@ -161,7 +162,7 @@ impl AgentBuilder {
         let (tools, hash) = self.candidates(shared, &agent, &view);
         let offer = Offer {
             plans_for_lead: agent.plans_for_lead(),
-            ..self.offer(&agent.permissions, &shared.broker)
+            ..self.offer(&agent.permissions, shared)
         };
         let cache = Some(Arc::clone(&self.specs));
         let mut toolbox = Toolbox::new(tools, view, &offer, cache, hash)?;

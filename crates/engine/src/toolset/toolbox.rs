@@ -16,6 +16,9 @@ use crate::policy::permissions::Permissions;
 /// The tool by which an agent puts its plan to a person, or to the lead of its team.
 const PLAN_TOOL: &str = "ExitPlanMode";
 
+/// The tool that needs a provider which searches.
+pub(crate) const SEARCH_TOOL: &str = "WebSearch";
+
 /// Tools that need a person who answers.
 const NEED_A_PERSON: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
 
@@ -53,6 +56,10 @@ pub enum ToolWithheld {
     NotChosen,
     #[error("no user can answer; decide yourself and say what you assumed")]
     NeedsPerson,
+    #[error(
+        "the provider of this model does not search the web; WebFetch reads pages whose addresses you know"
+    )]
+    NoSearch,
     #[error("a deny rule takes it away")]
     Denied,
     #[error(transparent)]
@@ -110,6 +117,8 @@ pub(crate) struct Offer<'a> {
     pub(crate) choice: &'a ToolChoice,
     pub(crate) permissions: &'a Permissions,
     pub(crate) has_answerer: bool,
+    /// True if the provider of the models searches the web.
+    pub(crate) searches_web: bool,
     /// True if the lead of the agent's team answers its plan in a person's place.
     pub(crate) plans_for_lead: bool,
 }
@@ -124,6 +133,8 @@ impl Offer<'_> {
             && !(self.plans_for_lead && name == PLAN_TOOL)
         {
             Err(ToolWithheld::NeedsPerson)
+        } else if name == SEARCH_TOOL && !self.searches_web {
+            Err(ToolWithheld::NoSearch)
         } else if !self.permissions.is_offered(name) {
             Err(ToolWithheld::Denied)
         } else {

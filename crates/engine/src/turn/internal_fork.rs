@@ -150,6 +150,16 @@ impl InternalFork {
 
     /// Asks, and gives the text of the answer.
     pub(crate) async fn ask(self, shared: &Shared) -> Result<String, InternalForkError> {
+        let answer = self.ask_whole(shared).await?;
+        if !matches!(answer.stop_reason, StopReason::EndTurn | StopReason::StopSequence) {
+            return Err(InternalForkError::CutOff);
+        }
+        let text = answer.text();
+        if text.trim().is_empty() { Err(InternalForkError::Empty) } else { Ok(text) }
+    }
+
+    /// Asks, and gives all that the answer has, however it ended.
+    pub(crate) async fn ask_whole(self, shared: &Shared) -> Result<Answer, InternalForkError> {
         let Self {
             purpose,
             model,
@@ -200,11 +210,7 @@ impl InternalFork {
         if answer.calls().next().is_some() {
             return Err(InternalForkError::Called);
         }
-        if !matches!(answer.stop_reason, StopReason::EndTurn | StopReason::StopSequence) {
-            return Err(InternalForkError::CutOff);
-        }
-        let text = answer.text();
-        if text.trim().is_empty() { Err(InternalForkError::Empty) } else { Ok(text) }
+        Ok(answer)
     }
 }
 

@@ -124,6 +124,7 @@ impl Handlers {
             choice: &ToolChoice::All,
             permissions: &permissions,
             has_answerer: false,
+            searches_web: false,
             plans_for_lead: false,
         };
         let view = ToolView::all(Reach::Main);
