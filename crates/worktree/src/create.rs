@@ -95,18 +95,9 @@ pub(crate) async fn create(
         let process = kept.holder().unwrap_or_default();
         return Err(CreateError::InUse { path, process });
     };
-    if path.exists() {
+    if let Err(error) = check_place(&from.common, &path) {
         kept.free();
-        return Err(CreateError::Taken { path });
-    }
-    let known = admin_of(&from.common, &path).map_err(CreateError::files(&path));
-    if let Some(admin) = known.inspect_err(|_| drop(kept.free()))? {
-        kept.free();
-        let reason = format!(
-            "the repository has {} for it, whose directory is gone: `git worktree prune` removes that",
-            shown(&admin)
-        );
-        return Err(CreateError::Unusable { path, reason });
+        return Err(error);
     }
     let made = make(git, from, wish, &kept, path).await;
     match made {
@@ -131,6 +122,21 @@ pub(crate) async fn create(
             Err(error)
         }
     }
+}
+
+/// Checks that nothing is at the place of a worktree, and that the repository knows of none there.
+fn check_place(common: &Path, path: &Path) -> Result<(), CreateError> {
+    if path.exists() {
+        return Err(CreateError::Taken { path: path.to_owned() });
+    }
+    let Some(admin) = admin_of(common, path).map_err(CreateError::files(path))? else {
+        return Ok(());
+    };
+    let reason = format!(
+        "the repository has {} for it, whose directory is gone: `git worktree prune` removes that",
+        shown(&admin)
+    );
+    Err(CreateError::Unusable { path: path.to_owned(), reason })
 }
 
 async fn delete(trash: Trash) {

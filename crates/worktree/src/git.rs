@@ -352,18 +352,27 @@ pub(crate) fn failed<S: AsRef<OsStr>>(args: &[S], output: &ProgramOutput) -> Git
     GitError::Failed { command: shown(args), code: output.code, said: said(output) }
 }
 
-/// The error message of a command.
+/// The error message of a command, on one line.
 pub(crate) fn said(output: &ProgramOutput) -> String {
     const SHOWN: usize = 2_000;
     let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.trim().trim_start_matches("fatal: ").chars().take(SHOWN);
+    let lines = said.trim().trim_start_matches("fatal: ").lines().map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let said = lines.join("; ");
     // Git names files, and not all of them in quotes.
-    said.map(|c| if c.is_control() && !"\n\t".contains(c) { '?' } else { c }).collect()
+    said.chars().take(SHOWN).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_git_said_stands_on_one_line() {
+        let stderr = b"fatal: it cannot be done\n  hint: \x1b[31mtry\n\n\thint: again\n".to_vec();
+        let output = ProgramOutput { code: Some(128), stdout: Vec::new(), stderr };
+        assert_eq!(said(&output), "it cannot be done; hint: ?[31mtry; hint: again");
+    }
 
     #[test]
     fn a_command_is_named_without_our_options() {

@@ -173,7 +173,9 @@ impl Worktrees {
                         let removed = remove::remove(&git, &from.common, &kept, &record).await;
                         removed.map(|removal| removal.trash.delete()).map_err(KeptError::Stays)?;
                     }
-                    Err(_) => drop(kept.free()),
+                    Err(_) => {
+                        kept.free();
+                    }
                 }
                 Err(error)
             }
