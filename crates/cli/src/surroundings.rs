@@ -66,7 +66,7 @@ impl Surroundings {
         ensure!(given.is_absolute(), "--project-config-root {place}: an absolute path is needed");
         let root =
             given.canonicalize().with_context(|| format!("--project-config-root {place}"))?;
-        // Whatever is trusted of the one checkout is trusted of the other, so that only places of files differ.
+        // Trust in the one checkout is trust in the other, so that only places of files differ.
         let is_of_one_repository =
             repo_root(&root).is_some() && TrustKey::of(&root) == TrustKey::of(&self.cwd);
         ensure!(

@@ -151,7 +151,7 @@ impl Model {
         self.gate(model).open(self.0.world.as_ref()).await;
     }
 
-    /// The limits for whoever pays, as the provider told them last.
+    /// The limits of the account, as the provider told them last.
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.0.opened.provider.rate_limit()
     }

@@ -125,7 +125,7 @@ pub trait Provider: Send + Sync {
     /// The credential that limits requests of this provider: one rate gate per credential and model.
     fn credential(&self) -> &str;
 
-    /// The limits for whoever pays, as the last answer told them; `None` where it told none.
+    /// The limits of the account, as the last answer told them; `None` where it told none.
     fn rate_limit(&self) -> Option<RateLimit> {
         None
     }

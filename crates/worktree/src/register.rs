@@ -48,7 +48,7 @@ pub(crate) fn register(
         if fs::symlink_metadata(&admin).is_ok() {
             continue;
         }
-        // What leads to the note comes first: a note of a worktree that is not there is pruned.
+        // The file that leads to the note comes first: git prunes the note of a worktree that is not there.
         fs::write(&file, format!("gitdir: {}\n", admin.display()))?;
         match move_to(&new, &admin) {
             Ok(()) => return Ok(true),

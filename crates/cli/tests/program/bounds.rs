@@ -14,8 +14,8 @@ use crate::program::{Ended, Program, call, ended, eventually, signal};
 /// A gigabyte in pieces of 64 KiB.
 const PIECES: usize = 1 << 14;
 
-/// Peak memory of a run whose peers send without end.
-const MOST_MEMORY: u64 = 100 * 1024 * 1024;
+/// The most memory of its own that a run may have whose peers send without end.
+const MOST_MEMORY: u64 = 80 * 1024 * 1024;
 
 /// Runs to the end and tells the most memory that it had.
 pub(crate) fn run_measured(command: &mut Command) -> (Ended, u64) {
@@ -25,22 +25,28 @@ pub(crate) fn run_measured(command: &mut Command) -> (Ended, u64) {
     (ended, watch.join().unwrap())
 }
 
+/// Watches the memory that a process has of its own: its program's file, which is many times larger in a build for tests,
+/// does not count.
 pub(crate) fn watch_memory(child: &Child) -> std::thread::JoinHandle<u64> {
     let status = format!("/proc/{}/status", child.id());
     std::thread::spawn(move || {
         let mut peak = 0;
-        while let Some(kilobytes) = peak_in(&status) {
-            peak = kilobytes * 1024;
+        while let Some(kilobytes) = own_peak_in(&status) {
+            peak = peak.max(kilobytes * 1024);
             std::thread::park_timeout(Duration::from_millis(2));
         }
         peak
     })
 }
 
-fn peak_in(status: &str) -> Option<u64> {
+/// The most memory that a process had so far, without the pages of files that it has now.
+fn own_peak_in(status: &str) -> Option<u64> {
     let status = std::fs::read_to_string(status).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().trim_end_matches(" kB").parse().ok()
+    let kilobytes = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().trim_end_matches(" kB").parse::<u64>().ok()
+    };
+    Some(kilobytes("VmHWM:")?.saturating_sub(kilobytes("RssFile:")?))
 }
 
 fn opening(block: &Value) -> Vec<String> {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::components::{client, clients, everything_server, node, python, script};
 use crate::processes::processes;
+use crate::program::eventually;
 
 /// A model that does what a prompt names with `@@name`.
 fn scenario(scratch: &Scratch) -> String {
@@ -38,7 +39,7 @@ fn scenario(scratch: &Scratch) -> String {
             "change_more": [[edit("second", "third")], "changed"],
             "write": [[{"tool": "Write", "input": {"file_path": made, "content": "as asked"}}], "wrote"],
             "sum": [[{"tool": "mcp__desk__add", "input": {"a": 1, "b": 2}}], "${re:(sum is [0-9]+)}"],
-            "sleep": [[bash("echo about to sleep; sleep 98857", "Sleep")], "went on", "heard of it"],
+            "sleep": [[bash(&format!("echo about to sleep; {}", sleep()), "Sleep")], "went on", "heard of it"],
             "lead": [[agent("general-purpose", false)], "all done"],
             "lead_helper": [[agent("helper", false)], "all done"],
             "behind": [[agent("helper", true)], "meanwhile", "heard of it"],
@@ -50,6 +51,11 @@ fn scenario(scratch: &Scratch) -> String {
     let path = scratch.root().join("scenario.json");
     std::fs::write(&path, scenario.to_string()).unwrap();
     format!("script:{}", path.display())
+}
+
+/// A command that would run for days, and that no other test has.
+fn sleep() -> String {
+    format!("sleep {}", 1_000_000 + std::process::id())
 }
 
 /// A program of others, in a home of its own in which it finds the sessions.
@@ -85,7 +91,7 @@ fn drive(host: &str) {
         .output()
         .unwrap();
     assert_success(&output);
-    assert!(processes("sleep 98857").is_empty());
+    eventually("no command is left", || processes(&sleep()).is_empty().then_some(()));
 }
 
 #[test]
@@ -110,7 +116,7 @@ fn edit_through(adapter: &str) {
         .output()
         .unwrap();
     assert_success(&output);
-    assert!(processes("sleep 98857").is_empty());
+    eventually("no command is left", || processes(&sleep()).is_empty().then_some(()));
 }
 
 #[test]

@@ -375,7 +375,10 @@ fn at_most_256_requests_of_a_host_are_under_way_at_once() {
         .map(|n| (name(n), json!({"type": "http", "url": format!("{}/{n}", silent.url())})))
         .collect();
     let config = program.scratch.write("servers.json", json!({"mcpServers": servers}).to_string());
-    let mut host = Host::start(&program, &["--mcp-config", config.to_str().unwrap()]);
+    let mut host =
+        Host::start_with(&program, &["--mcp-config", config.to_str().unwrap()], |command| {
+            command.env("MCP_TIMEOUT", "8000");
+        });
     for number in 0..300 {
         let wish = json!({"subtype": "mcp_reconnect", "serverName": name(number)});
         host.send(&control(&name(number), &wish));

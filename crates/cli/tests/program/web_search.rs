@@ -128,9 +128,10 @@ fn a_provider_without_search_has_no_such_tool_and_the_model_is_told_what_to_do_i
         };
         let function = json!({"name": "WebSearch", "arguments": "{\"query\": \"rust\"}"});
         let calls = json!([{"index": 0, "id": "call_1", "type": "function", "function": function}]);
-        let delta = match said.contains("call_1") {
-            false => chunk(json!({"role": "assistant", "tool_calls": calls}), json!("tool_calls")),
-            true => chunk(json!({"role": "assistant", "content": "done"}), json!("stop")),
+        let delta = if said.contains("call_1") {
+            chunk(json!({"role": "assistant", "content": "done"}), json!("stop"))
+        } else {
+            chunk(json!({"role": "assistant", "tool_calls": calls}), json!("tool_calls"))
         };
         Reply::events([delta, "data: [DONE]\n\n".to_owned()])
     });

@@ -133,14 +133,21 @@ pub(crate) struct EngineTools {
     pub(crate) scheduling: fn(&Arc<Agent>) -> Vec<Arc<dyn DynTool>>,
 }
 
+/// The settings about the sandbox of commands.
+pub(crate) struct Confinement {
+    /// The sandbox of agents that work in the user's own files.
+    pub(crate) sandbox: Option<Arc<SandboxPolicy>>,
+    /// True if a command that is confined needs no question.
+    pub(crate) allows_sandboxed: bool,
+}
+
 /// The parts that all agents of a session are built from.
 pub(crate) struct AgentBuilder {
     pub(crate) env: Arc<Env>,
     pub(crate) guard: GuardProgram,
-    pub(crate) sandbox: Option<Arc<SandboxPolicy>>,
+    pub(crate) confinement: Confinement,
     /// Makes worktrees for agents that work apart.
     pub(crate) isolator: Isolator,
-    pub(crate) allows_sandboxed: bool,
     pub(crate) tools: Vec<Arc<dyn DynTool>>,
     pub(crate) engine_tools: EngineTools,
     pub(crate) choice: ToolChoice,

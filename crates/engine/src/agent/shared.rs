@@ -69,7 +69,7 @@ pub(crate) struct Shared {
     pub(crate) broker: Arc<Broker>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) model: Model,
-    pub(crate) usage_totals: Arc<Mutex<UsageTotals>>,
+    pub(crate) usage: SessionUsage,
     /// The main agent's.
     pub(crate) permissions: Arc<Permissions>,
     /// The main agent's.
@@ -77,10 +77,6 @@ pub(crate) struct Shared {
     /// Every task that works for the session.
     pub(crate) work: TaskTracker,
     run: Mutex<RunState>,
-    /// The limits of the provider that hosts know of.
-    pub(crate) told_limit: Mutex<Option<RateLimit>>,
-    /// The searches of the web of all agents.
-    pub(crate) searches: AtomicU32,
     pub(crate) background: BackgroundTasks,
     /// The shells of all agents that have any.
     shells: Mutex<Vec<Weak<Shells>>>,
@@ -94,6 +90,16 @@ pub(crate) struct Shared {
     /// Notes that agents read with their next input, by agent. They wake no agent.
     side_notes: Mutex<Vec<(Option<AgentId>, String)>>,
     added: Mutex<Added>,
+}
+
+/// The use that the agents of a session have made of their provider.
+#[derive(Default)]
+pub(crate) struct SessionUsage {
+    pub(crate) totals: Arc<Mutex<UsageTotals>>,
+    /// The limits of the provider that hosts know of.
+    pub(crate) told_limit: Mutex<Option<RateLimit>>,
+    /// The searches of the web of all agents.
+    pub(crate) searches: AtomicU32,
 }
 
 /// Additions of plugins and hosts to a session.
@@ -167,13 +173,11 @@ impl Shared {
             broker: Arc::default(),
             budget: parts.budget,
             model: parts.model,
-            usage_totals: Arc::default(),
+            usage: SessionUsage::default(),
             permissions: parts.permissions,
             servers: parts.servers,
             work: TaskTracker::new(),
             run: Mutex::default(),
-            told_limit: Mutex::default(),
-            searches: AtomicU32::new(0),
             background: BackgroundTasks::default(),
             shells: Mutex::default(),
             denials: Mutex::default(),
@@ -200,7 +204,9 @@ impl Shared {
             delegation: self.delegation.without_agents(),
             schedules: None,
         });
-        Self { usage_totals: Arc::clone(&self.usage_totals), work: self.work.clone(), ..aside }
+        let usage =
+            SessionUsage { totals: Arc::clone(&self.usage.totals), ..SessionUsage::default() };
+        Self { usage, work: self.work.clone(), ..aside }
     }
 
     /// The longest wait of an agent's first turn for servers that are still connecting.
@@ -390,7 +396,7 @@ impl Shared {
         if let Some(lead) = &self.delegation.lead {
             lead.tell_used(model, usage);
         }
-        self.usage_totals.lock().add(model, &info, self.model.provider_kind(), usage)
+        self.usage.totals.lock().add(model, &info, self.model.provider_kind(), usage)
     }
 
     /// Marks the beginning of a run; what is returned cancels it.

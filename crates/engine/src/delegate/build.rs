@@ -1,6 +1,6 @@
 //! The one way to build an agent of a session, and its driver.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use centurion_config::memory::MemoryTracker;
@@ -95,7 +95,7 @@ impl AgentBuilder {
 
     /// Builds an agent of a session.
     pub(crate) fn agent(&self, shared: &Arc<Shared>, parts: AgentParts) -> Arc<Agent> {
-        let shells = Arc::new(self.shells(parts.cwd.clone()));
+        let shells = Arc::new(self.shells(&parts.cwd));
         shared.note_shells(&shells);
         Arc::new_cyclic(|agent| {
             let permissions = Arc::clone(&parts.permissions);
@@ -109,8 +109,10 @@ impl AgentBuilder {
                 may_read: Arc::new(move |path| !read.denies_reading(path)),
                 find_denied: Arc::new(move || denied.find_denied()),
                 host_rule: Arc::new(move |url| hosts.host_rule(url)),
-                sandbox: isolation
-                    .map_or_else(|| self.sandbox.clone(), |it| Some(Arc::clone(&it.sandbox))),
+                sandbox: isolation.map_or_else(
+                    || self.confinement.sandbox.clone(),
+                    |it| Some(Arc::clone(&it.sandbox)),
+                ),
                 isolation: isolation.map(|it| Arc::clone(&it.places)),
                 files: Arc::clone(&self.files.known),
                 called: parts.identity.called().into(),
@@ -141,8 +143,8 @@ impl AgentBuilder {
         self.tools.iter().filter(is_its).cloned().collect()
     }
 
-    fn shells(&self, cwd: PathBuf) -> Shells {
-        let project = self.project_of(&cwd).to_owned();
+    fn shells(&self, cwd: &Path) -> Shells {
+        let project = self.project_of(cwd).to_owned();
         let config = ShellsConfig::new(self.guard.clone(), self.stamp.session, project);
         Shells::new(ShellsConfig {
             environment_files: self.files.env_files.clone(),
@@ -187,7 +189,7 @@ impl AgentBuilder {
             toolbox,
             agent,
             broker: Arc::clone(&shared.broker),
-            allows_sandboxed: self.allows_sandboxed,
+            allows_sandboxed: self.confinement.allows_sandboxed,
         };
         Ok(Driver {
             preamble: Preamble {

@@ -18,7 +18,7 @@ use crate::agent::Agent;
 use crate::agent::progress::show_progress;
 use crate::agent::shared::Shared;
 use crate::agent::task::Task;
-use crate::turn::internal_fork::{InternalFork, InternalForkError};
+use crate::turn::internal_fork::{InternalFork, InternalForkError, first_line};
 
 /// The least time between two lines about one agent.
 const EVERY: Duration = Duration::from_secs(30);
@@ -26,8 +26,6 @@ const EVERY: Duration = Duration::from_secs(30);
 const MOST_READ: u64 = 6 * 1024;
 /// The largest answer: a line, and some that models add.
 const MOST_TOKENS: u32 = 100;
-/// The most bytes of the answer that are shown.
-const LINE: usize = 120;
 
 /// The system prompt of the request.
 const SYSTEM: &str = "You tell a person what a coding agent is doing right now. Answer with one line of at \
@@ -113,29 +111,12 @@ async fn ask(
         journal: task.journal(),
         ..small
     };
-    Ok(line(&fork.ask(shared).await?))
-}
-
-/// The first line of an answer, without what would command a terminal and without quotes around it.
-pub(crate) fn line(answer: &str) -> String {
-    let line = answer.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let plain: String = line.chars().filter(|letter| !letter.is_control()).collect();
-    let plain = plain.trim_matches(['"', '`', '*', ' ']);
-    let shown: String = plain.chars().take(LINE).collect();
-    if shown.len() < plain.len() { format!("{shown}…") } else { shown }
+    Ok(first_line(&fork.ask(shared).await?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_answer_becomes_one_plain_line() {
-        assert_eq!(line("\n  \"Reading the tests\"\nand more"), "Reading the tests");
-        assert_eq!(line("a\x1b[31mb"), "a[31mb");
-        assert_eq!(line(&"é".repeat(LINE + 1)), format!("{}…", "é".repeat(LINE)));
-        assert_eq!(line(" \n"), "");
-    }
 
     #[test]
     fn only_whole_lines_of_the_end_are_read() {

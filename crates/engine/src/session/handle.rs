@@ -72,7 +72,7 @@ impl Handle {
 
     /// The usage of the session so far.
     pub fn usage(&self) -> UsageTotals {
-        self.0.usage_totals.lock().clone()
+        self.0.usage.totals.lock().clone()
     }
 
     /// The cost of the session, in lines for people.

@@ -23,7 +23,9 @@ use super::main_agent::{self, MainAgent};
 use super::memory::MainMemory;
 use super::results::Results;
 use super::{Options, ResumePoint, Session, Start, Storage};
-use crate::agent::builder::{AgentBuilder, DefinitionSources, ServersError, SessionFiles};
+use crate::agent::builder::{
+    AgentBuilder, Confinement, DefinitionSources, ServersError, SessionFiles,
+};
 use crate::agent::delegation::Delegation;
 use crate::agent::isolation::Isolator;
 use crate::agent::isolation::entered::{self, EnterError, EnteredPlace, Wanted};
@@ -347,8 +349,10 @@ fn agent_builder(
             (Arc::clone(&options.base.env), &options.base.cwd),
             options.start.id(),
         ),
-        sandbox: options.permission.sandbox.clone(),
-        allows_sandboxed: options.permission.allows_sandboxed,
+        confinement: Confinement {
+            sandbox: options.permission.sandbox.clone(),
+            allows_sandboxed: options.permission.allows_sandboxed,
+        },
         tools,
         engine_tools: ENGINE_TOOLS,
         choice: std::mem::take(&mut options.tools),

@@ -22,7 +22,7 @@ pub(crate) fn result(
 ) -> RunResult {
     let waiting = shared.queue.pending(None);
     let is_prompt = |item: &&Item| matches!(item.origin, Origin::Person);
-    let usage_totals = shared.usage_totals.lock().clone();
+    let usage_totals = shared.usage.totals.lock().clone();
     let (subtype, terminal_reason) = words(run);
     let text = text(run);
     // Hosts expect a reason beside every kind of failure.
@@ -63,7 +63,7 @@ pub(crate) fn result(
 
 /// Adds what the session has consumed and what became of its agents since the result was made.
 pub(crate) fn bring_up_to_date(shared: &Shared, result: &mut RunResult) {
-    let usage_totals = shared.usage_totals.lock().clone();
+    let usage_totals = shared.usage.totals.lock().clone();
     result.total_cost_usd = usage_totals.total_cost();
     result.model_usage.clone_from(usage_totals.by_model());
     result.subagent_stats = subagent_stats(shared);

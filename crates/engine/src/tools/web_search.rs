@@ -14,6 +14,7 @@ use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use thiserror::Error;
 
 use crate::agent::Agent;
 use crate::agent::shared::Shared;
@@ -57,20 +58,33 @@ pub(crate) struct WebSearchInput {
     blocked_domains: Vec<String>,
 }
 
+/// Searches that no provider takes.
+#[derive(Debug, Error)]
+enum UnusableSearch {
+    #[error("a query of two letters or more is needed")]
+    Short,
+    #[error("give allowed_domains or blocked_domains, not both")]
+    BothLists,
+    #[error("a list may have {MOST_DOMAINS} domains")]
+    LongList,
+    #[error("`{0}` is no domain such as example.com")]
+    NoDomain(String),
+}
+
 impl WebSearchInput {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), UnusableSearch> {
         if self.query.trim().chars().count() < 2 {
-            return Err("a query of two letters or more is needed".to_owned());
+            return Err(UnusableSearch::Short);
         }
         if !self.allowed_domains.is_empty() && !self.blocked_domains.is_empty() {
-            return Err("give allowed_domains or blocked_domains, not both".to_owned());
+            return Err(UnusableSearch::BothLists);
         }
         let all = [&self.allowed_domains, &self.blocked_domains];
         if all.iter().any(|list| list.len() > MOST_DOMAINS) {
-            return Err(format!("a list may have {MOST_DOMAINS} domains"));
+            return Err(UnusableSearch::LongList);
         }
         match all.into_iter().flatten().find(|domain| !is_domain(domain)) {
-            Some(domain) => Err(format!("`{domain}` is no domain such as example.com")),
+            Some(domain) => Err(UnusableSearch::NoDomain(domain.clone())),
             None => Ok(()),
         }
     }
@@ -116,9 +130,9 @@ impl Tool for WebSearch {
         input: WebSearchInput,
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
-        input.check().map_err(ToolError::Input)?;
+        input.check().map_err(|error| ToolError::Input(error.to_string()))?;
         let shared = self.0.session()?;
-        if shared.searches.load(Ordering::Relaxed) >= MOST_SEARCHES {
+        if shared.usage.searches.load(Ordering::Relaxed) >= MOST_SEARCHES {
             let why =
                 format!("this session has searched {MOST_SEARCHES} times, which is all it may");
             return Err(ToolError::failed(why));
@@ -133,7 +147,7 @@ impl Tool for WebSearch {
         let answer = answer
             .map_err(|error| ToolError::failed(format!("the web was not searched: {error}")))?;
         let found = Found::read(&answer);
-        shared.searches.fetch_add(found.searches, Ordering::Relaxed);
+        shared.usage.searches.fetch_add(found.searches, Ordering::Relaxed);
         if let (true, Some(why)) = (found.results.is_empty(), found.failure) {
             return Err(ToolError::failed(format!("the search failed: {why}")));
         }
@@ -234,7 +248,11 @@ impl Found {
         if lines.is_empty() {
             lines.push("Nothing was found.".to_owned());
         }
-        found.text = format!("{}\n\n{words}", lines.join("\n")).trim_end().to_owned();
+        found.text = lines.join("\n");
+        if !words.is_empty() {
+            found.text.push_str("\n\n");
+            found.text.push_str(words.trim_end());
+        }
         found
     }
 
@@ -302,7 +320,7 @@ mod tests {
             (json!({"query": "rust", "blocked_domains": ["localhost"]}), "no domain"),
             (json!({"query": "rust", "blocked_domains": vec!["a.b"; 101]}), "100"),
         ] {
-            assert!(input(given.clone()).check().unwrap_err().contains(why), "{given}");
+            assert!(input(given.clone()).check().unwrap_err().to_string().contains(why), "{given}");
         }
         let good = input(json!({"query": "rust", "allowed_domains": ["docs.rs/serde"]}));
         good.check().unwrap();

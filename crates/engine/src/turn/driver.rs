@@ -54,7 +54,6 @@ use crate::definition::identity::Identity;
 use crate::definition::prompt::instructions;
 use crate::definition::request_settings::RequestSettings;
 use crate::message::queue::{Item, Origin};
-use crate::money::budget::Budget;
 use crate::toolset::servers::KnownServers;
 use crate::toolset::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
 use crate::turn::commands::command_of;
@@ -91,8 +90,6 @@ pub(crate) struct Driver {
     /// The call that a hook put off; it is taken up before anything else.
     pub(crate) deferred: Option<ToolUse>,
     pub(crate) structured: Option<StructuredOutput>,
-    /// This agent's part of the session's budget.
-    pub(crate) budget: Arc<Budget>,
     /// Instructions that apply once a file in their place is read.
     pub(crate) memory: Option<MemoryTracker>,
     /// The provider's token count of the last request, and our own estimate of the same history.
@@ -274,7 +271,6 @@ impl Driver {
         settings: RequestSettings,
     ) -> Self {
         Self {
-            budget: Arc::clone(&dispatch.agent.budget),
             stop_rules: StopRules::new(StopCap::new(&dispatch.agent.workspace.env)),
             unanswered: conversation.open_calls().to_vec(),
             shared,

@@ -282,3 +282,28 @@ impl Drop for Payment<'_> {
         }
     }
 }
+
+/// The most characters of a line that is shown.
+const LINE: usize = 120;
+
+/// The first line of an answer, without what would command a terminal and without quotes around it.
+pub(crate) fn first_line(answer: &str) -> String {
+    let line = answer.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let plain: String = line.chars().filter(|letter| !letter.is_control()).collect();
+    let plain = plain.trim_matches(['"', '`', '*', ' ']);
+    let shown: String = plain.chars().take(LINE).collect();
+    if shown.len() < plain.len() { format!("{shown}…") } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_becomes_one_plain_line() {
+        assert_eq!(first_line("\n  \"Reading the tests\"\nand more"), "Reading the tests");
+        assert_eq!(first_line("a\x1b[31mb"), "a[31mb");
+        assert_eq!(first_line(&"é".repeat(LINE + 1)), format!("{}…", "é".repeat(LINE)));
+        assert_eq!(first_line(" \n"), "");
+    }
+}

@@ -240,7 +240,7 @@ fn dispatch_of(shared: &Arc<Shared>, agent: &Arc<Agent>) -> Dispatch {
         toolbox: Toolbox::holding(agent.program_tools()),
         agent: Arc::clone(agent),
         broker: Arc::clone(&shared.broker),
-        allows_sandboxed: builder.allows_sandboxed,
+        allows_sandboxed: builder.confinement.allows_sandboxed,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the head of an answer says about the limits of whoever pays for it.
+//! The limits of an account, as the head of an answer tells them.
 //!
 //! For subscriptions there is one state over all windows, and the window that counts is named. For keys there are counts
 //! of requests and tokens: these are told of only when a request was rejected, and when one is allowed again.
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_numbers_that_nobody_knows_are_left_out() {
+    fn unknown_words_and_numbers_are_left_out() {
         let limits = RateLimits::default();
         noted(&limits, 200, &[("anthropic-ratelimit-unified-status", "<b>fine</b>")]);
         assert_eq!(limits.last(), None);

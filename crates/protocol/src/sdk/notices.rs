@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{RecordId, ToolUseId};
 
-/// The limits of a provider for whoever pays, in the words that hosts know.
+/// The limits of an account with a provider, in the words that hosts know.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimit {
@@ -45,14 +45,14 @@ pub struct RateLimitEvent {
 pub struct ThinkingTokens {
     /// The estimated tokens of the present block.
     pub estimated_tokens: u64,
-    /// Those since the last event about it.
+    /// The tokens since the last event about the block.
     pub estimated_tokens_delta: u64,
     /// The prompt that the turn answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_message_uuid: Option<RecordId>,
 }
 
-/// What the calls of one answer of the main agent did, in one line.
+/// One line that says what the calls of an answer of the main agent did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ToolUseSummary {
     pub summary: String,

@@ -39,7 +39,7 @@ pub(in crate::session) fn agents(shared: &Shared) -> String {
 
 /// The cost of the session, by model.
 pub(crate) fn cost(shared: &Shared) -> String {
-    let totals = shared.usage_totals.lock().clone();
+    let totals = shared.usage.totals.lock().clone();
     let mut text = format!("Total cost: ${:.4}", totals.total_cost());
     for (model, usage) in totals.by_model() {
         let ModelUsage { input_tokens, output_tokens, cost_usd, .. } = usage;

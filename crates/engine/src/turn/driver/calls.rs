@@ -268,7 +268,7 @@ impl Driver {
             }
             run.ended_on_denial |= denied.is_some();
             let lines = run.evidence.add(call, &dispatched.data, dispatched.result.is_error);
-            self.shared.usage_totals.lock().add_lines(lines);
+            self.shared.usage.totals.lock().add_lines(lines);
             self.tell_progress();
             // A call that looked at an agent may have told of its end.
             let news = dispatched.data.get("notification");

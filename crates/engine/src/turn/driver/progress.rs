@@ -61,7 +61,7 @@ impl Driver {
     /// Tells what has changed about the limits of the provider, whichever agent met them.
     pub(super) fn tell_limit(&self) {
         let Some(limit) = self.shared.model.rate_limit() else { return };
-        let mut told = self.shared.told_limit.lock();
+        let mut told = self.shared.usage.told_limit.lock();
         if limit.differs_from(told.as_ref()) {
             *told = Some(limit.clone());
             let event = RateLimitEvent { rate_limit_info: limit };

@@ -58,7 +58,7 @@ impl Driver {
             }
             let least = self.least_usage(estimate);
             let amount = Amount { dollars: info.cost(&least), tokens: least.total() };
-            let reservation = match self.budget.set_aside(amount).await {
+            let reservation = match self.dispatch.agent.budget.set_aside(amount).await {
                 Ok(reservation) => reservation,
                 Err(refused) => {
                     run.errors.push(refused.to_string());
@@ -73,7 +73,7 @@ impl Driver {
             let streamed = self.stream(run, max_tokens, &mut used, cancel).await?;
             let took = started.elapsed();
             run.api_time += took;
-            self.shared.usage_totals.lock().api_time += took;
+            self.shared.usage.totals.lock().api_time += took;
             if let Streamed::Answer(answer) = &streamed {
                 used += &answer.usage;
             }
@@ -238,13 +238,9 @@ impl Driver {
                 }
                 Some(Ok(ModelEvent::Retry(notice))) => {
                     held = held.take().or_else(waits);
-                    self.tell_limit();
                     // The partial answer is forgotten: the next try tells it from the start.
-                    *used += builder.usage();
-                    builder = AnswerBuilder::default();
-                    self.early.begin_try();
-                    self.tell_retry(&notice)?;
-                    self.wait_out(notice.delay, cancel).await;
+                    *used += std::mem::take(&mut builder).usage();
+                    self.await_retry(&notice, cancel).await?;
                 }
                 Some(Err(error)) => {
                     self.tell_limit();
@@ -263,6 +259,19 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Waits for the next try of a request.
+    async fn await_retry(
+        &mut self,
+        notice: &RetryNotice,
+        cancel: &CancellationToken,
+    ) -> Result<(), JournalError> {
+        self.tell_limit();
+        self.early.begin_try();
+        self.tell_retry(notice)?;
+        self.wait_out(notice.delay, cancel).await;
+        Ok(())
     }
 
     /// Tells of a fork whose provider did not read from its cache what it should have there.

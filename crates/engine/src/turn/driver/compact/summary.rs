@@ -114,7 +114,7 @@ impl Driver {
             journal: Some(Arc::clone(&self.journal)),
             cached_tokens: self.counted.map_or(0, |(counted, _)| counted),
             receipt: Some(receipt),
-            budget: Arc::clone(&self.budget),
+            budget: Arc::clone(&self.dispatch.agent.budget),
             ceiling: None,
             // The work cannot go on without it.
             patience: Patience::Full,
