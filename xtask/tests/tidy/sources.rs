@@ -38,6 +38,34 @@ fn libraries_leave_the_surroundings_to_the_binary() {
     assert_none(&complaints);
 }
 
+/// The files of the engine in which a value is computed once, when it is first wanted.
+const LAZY: [&str; 5] = [
+    "agent/fork_point.rs",
+    "agent/isolation.rs",
+    "delegate/inherit.rs",
+    "tools/agent_tool.rs",
+    "turn/driver/calls.rs",
+];
+
+#[test]
+fn no_part_of_a_session_is_filled_in_later() {
+    const COMPLAINT: &str =
+        "a value that may be missing while a session runs: build it with its owner";
+    let filled_later = |file: &File| {
+        complain(file, |line| {
+            let code = line.split("//").next().unwrap_or_default();
+            ["OnceLock", "OnceCell"].iter().any(|name| code.contains(name)).then_some(COMPLAINT)
+        })
+    };
+    let complaints: Vec<String> = tree::sources()
+        .iter()
+        .filter_map(|file| Some((file, file.path.strip_prefix("crates/engine/src/")?)))
+        .filter(|(_, path)| !LAZY.contains(path))
+        .flat_map(|(file, _)| filled_later(file))
+        .collect();
+    assert_none(&complaints);
+}
+
 #[test]
 fn every_task_belongs_to_a_tracker() {
     let sources = tree::sources();

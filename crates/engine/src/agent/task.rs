@@ -6,7 +6,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_protocol::sdk::TaskUsage;
@@ -67,14 +67,14 @@ pub(crate) struct Task {
     ended: watch::Sender<bool>,
     /// Until when it may go on, if the lead of its team has asked it to end.
     teardown: watch::Sender<Option<Instant>>,
-    /// The word for the place of its process, if it has one of its own.
-    back_end: OnceLock<&'static str>,
 }
 
 struct TaskState {
     run: TaskRun,
     /// The call that waits for the end of this run.
     waiter: Option<oneshot::Sender<Arc<End>>>,
+    /// The word for the place of its process.
+    back_end: &'static str,
     standing: Standing,
     progress: Progress,
     stopped_by: Option<Stopper>,
@@ -99,6 +99,7 @@ impl TaskState {
         Self {
             run,
             waiter: None,
+            back_end: IN_PROCESS,
             standing,
             progress,
             stopped_by: None,
@@ -327,7 +328,6 @@ impl Task {
             door: Mutex::default(),
             ended: watch::Sender::new(has_ended),
             teardown: watch::Sender::default(),
-            back_end: OnceLock::new(),
         })
     }
 
@@ -407,14 +407,13 @@ impl Task {
         self.state().is_leaving
     }
 
-    /// It works in a process of its own.
+    /// Notes that the agent works in a process of its own.
     pub(crate) fn note_back_end(&self, back_end: &'static str) {
-        // It is the same for the whole session.
-        let _ = self.back_end.set(back_end);
+        self.state().back_end = back_end;
     }
 
     pub(crate) fn back_end(&self) -> &'static str {
-        self.back_end.get().copied().unwrap_or(IN_PROCESS)
+        self.state().back_end
     }
 
     /// Sets until when it may go on.

@@ -4,7 +4,6 @@
 //! `delivered` takes it away.
 
 use std::collections::HashSet;
-use std::sync::OnceLock;
 
 use centurion_permissions::Mode;
 use centurion_protocol::{AgentId, Block, RecordId};
@@ -176,7 +175,7 @@ pub(crate) type DeliveryWatch = Box<dyn Fn(&[RecordId]) + Send + Sync>;
 pub(crate) struct Queue {
     state: Mutex<QueueState>,
     changed: Notify,
-    watch: OnceLock<DeliveryWatch>,
+    watch: Option<DeliveryWatch>,
 }
 
 #[derive(Default)]
@@ -197,6 +196,11 @@ impl QueueState {
 }
 
 impl Queue {
+    /// An empty queue that calls back at every delivery.
+    pub(crate) fn new(watch: Option<DeliveryWatch>) -> Self {
+        Self { watch, ..Self::default() }
+    }
+
     pub(crate) fn push(&self, item: Item) {
         self.state.lock().push(item);
         self.changed.notify_waiters();
@@ -283,15 +287,9 @@ impl Queue {
             state.items.take(*id, |_| true);
         }
         drop(state);
-        if let Some(watch) = self.watch.get().filter(|_| !ids.is_empty()) {
+        if let Some(watch) = self.watch.as_ref().filter(|_| !ids.is_empty()) {
             watch(ids);
         }
-    }
-
-    /// Has this hear of every delivery from now on.
-    pub(crate) fn watch_deliveries(&self, watch: DeliveryWatch) {
-        // A session has one such watch at most.
-        let _ = self.watch.set(watch);
     }
 
     /// Takes items away that another process holds, too, and brings again.

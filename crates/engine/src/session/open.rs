@@ -46,6 +46,7 @@ use crate::definition::resolve::LaunchError;
 use crate::definition::rules::SessionMode;
 use crate::delegate::build::DriverParts;
 use crate::delegate::recall;
+use crate::message::queue::{DeliveryWatch, Queue};
 use crate::message::titles::listed;
 use crate::money::budget::{AccountsAbove, Budget, Limit};
 use crate::policy::permissions::Permissions;
@@ -281,6 +282,9 @@ fn build_shared(
     let member_processes = processes.zip(transcript.clone()).map(|(it, transcript)| {
         MemberProcesses::new(it, options.start.id(), transcript, output_dir.clone())
     });
+    let queue = Queue::new(lead.clone().map(|lead| -> DeliveryWatch {
+        Box::new(move |ids: &[RecordId]| lead.tell(FromMember::Took(ids.to_vec())))
+    }));
     let shared = Arc::new_cyclic(|session| {
         let checkpoints = checkpoints(options, journal);
         let builder =
@@ -290,6 +294,7 @@ fn build_shared(
             id: options.start.id(),
             world: Arc::clone(&options.base.world),
             view: Arc::clone(&options.view),
+            queue,
             budget: Budget::root_below(options.max_budget, above),
             model: options.model.clone(),
             permissions: Arc::new(permissions),
@@ -303,10 +308,6 @@ fn build_shared(
     });
     if let Some(answerer) = options.answerer.take() {
         shared.broker.attach(answerer);
-    }
-    if let Some(lead) = shared.delegation.lead.clone() {
-        let watch = move |ids: &[RecordId]| lead.tell(FromMember::Took(ids.to_vec()));
-        shared.queue.watch_deliveries(Box::new(watch));
     }
     shared
 }
