@@ -182,7 +182,7 @@ impl Input {
         self.has_garbage.load(Ordering::Relaxed)
     }
 
-    /// Answers a request, and gives its id back. One that the host withdraws is not gone on with.
+    /// Answers a request, and returns its id. A request that the host withdraws is cancelled.
     async fn answer(&self, id: String, request: Value, withdraw: CancellationToken) -> String {
         tokio::select! {
             biased;

@@ -82,7 +82,7 @@ impl Sweep {
         if matches!(lock, Lock::Taken) {
             return Ok(());
         }
-        // The transcript last: as long as it is there, an interrupted removal is taken up again.
+        // The transcript last: as long as it is there, an interrupted removal is resumed.
         for part in PARTS.map(|part| session.directory.join(part)) {
             if is_directory(&part) {
                 fs::remove_dir_all(part)?;

@@ -129,7 +129,7 @@ impl Session {
         memory.remembering(&self.shared)
     }
 
-    /// Runs until the input is closed and nothing is owed. Returns how the last run ended.
+    /// Runs until the input is closed and no result is undelivered. Returns how the last run ended.
     pub async fn run(&mut self) -> Option<Outcome> {
         let shared = Arc::clone(&self.shared);
         let working = AssertUnwindSafe(async {
@@ -287,7 +287,7 @@ impl Session {
         }
     }
 
-    /// Tells whether no other turn is owed: nothing is pending, and no agent is running whose end would be told.
+    /// Tells whether no other turn is due: nothing is pending, and no agent is running whose end would be told.
     fn is_idle(&self) -> bool {
         !self.shared.delegation.has_running() && self.shared.queue.due(None).is_empty()
     }

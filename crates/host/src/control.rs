@@ -292,7 +292,7 @@ fn rewind_files(handle: &Handle, id: &str, is_trial: bool) -> Answer {
     Ok(answer)
 }
 
-/// Ends an agent or a shell; a host that names none, or one that has ended, is told so.
+/// Stops an agent or a shell. An unknown or ended one is an error.
 async fn stop_task(handle: &Handle, id: &str) -> Answer {
     handle.stop_task(id).await.map(|()| json!({})).map_err(|error| match error {
         StopError::Unknown => Refusal::invalid(format!("there is no task `{id}`")),

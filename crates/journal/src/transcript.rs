@@ -55,7 +55,7 @@ pub struct Loaded {
     pub seen_files: Vec<Value>,
     /// The skills whose texts are in the conversation.
     pub told_skills: Vec<UsedSkill>,
-    /// The call that a hook put off when the session last ended, to be taken up again.
+    /// The call that a hook had deferred when the session last ended.
     pub deferred: Option<ToolUse>,
     /// Whether the provider refused the conversation as it is.
     pub is_refused: bool,

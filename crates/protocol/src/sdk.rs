@@ -67,7 +67,7 @@ pub enum System {
     BackgroundTasksChanged {
         tasks: Vec<BackgroundTask>,
     },
-    /// For hosts that keep their side open until nothing is owed: `running`, `requires_action` or `idle`.
+    /// For hosts that keep their side open until every result is delivered: `running`, `requires_action` or `idle`.
     SessionStateChanged {
         state: &'static str,
     },
@@ -255,7 +255,7 @@ pub struct Informational {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TaskStarted {
     pub task_id: String,
-    /// Another one for each time that the same agent is set to work.
+    /// A new one for each run of the same agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

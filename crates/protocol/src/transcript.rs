@@ -81,7 +81,7 @@ pub struct UserBody<'a> {
     /// Not typed by a person.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_meta: bool,
-    /// The queue item that this line delivers: once it is here, it is no longer owed.
+    /// The queue item that this line delivers: with this line, it is no longer pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_item: Option<RecordId>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -271,7 +271,7 @@ fn run_in_background(
     Ok(in_background(&shell, notes))
 }
 
-/// Says who hears of the command's end, once it is in the background.
+/// Selects the recipient of the command's end, once it is in the background.
 fn reporting(input: &BashInput, context: &ToolContext) -> Reporting {
     Reporting {
         host: context.workspace.host.clone(),

@@ -16,7 +16,7 @@ pub enum Input {
     /// Pasted text, as it was pasted; line ends are `\n`.
     Paste(String),
     Resized(Size),
-    /// The window has the focus, or has it no more.
+    /// The window gained or lost the focus.
     Focus(bool),
     Mouse(Mouse),
     Reply(TerminalReply),

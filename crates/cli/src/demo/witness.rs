@@ -18,7 +18,7 @@ struct Seen {
     /// The names of the agents, by id.
     started: BTreeMap<String, String>,
     in_background: BTreeSet<String>,
-    /// Agents that were set to work again.
+    /// Agents that were resumed.
     again: BTreeSet<String>,
     /// The number of agents that ended well.
     completed: usize,

@@ -238,7 +238,7 @@ impl Plugins {
         let wanted: Vec<&KnownMarketplace> =
             ours.filter(|known| name.is_none_or(|name| known.name == name)).collect();
         if let (Some(name), true) = (name, wanted.is_empty()) {
-            bail!("there is no marketplace `{name}` of ours");
+            bail!("the marketplace `{name}` is not added; help: `centurion plugin marketplace list` shows which are");
         }
         let mut failed = Vec::new();
         for known in wanted {

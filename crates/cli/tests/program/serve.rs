@@ -170,6 +170,7 @@ const OFFERED: [&str; 12] = [
     "TaskStop",
     "TodoWrite",
     "WebFetch",
+    "WebSearch",
     "Write",
     "centurion",
 ];

@@ -8,7 +8,7 @@ use super::keys;
 use super::level::Level;
 use super::merge::Off;
 
-/// For how many keys of one file it is guessed what was meant: a file of other things has no end of them.
+/// The most keys of one file for which a near key is suggested.
 const MOST_GUESSES: usize = 100;
 
 /// One key of one file.

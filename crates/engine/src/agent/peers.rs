@@ -118,7 +118,7 @@ pub(crate) async fn listen(shared: &Arc<Shared>) {
     }
 }
 
-/// Makes the socket of the session; `None` where it hears nothing, which people are told.
+/// Makes the socket of the session; `None` if the session accepts no messages. A warning tells the user.
 async fn make_socket(shared: &Arc<Shared>, peers: &Arc<Peers>) -> Option<PeerListener> {
     if !shared.delegation.builder.files.journal.is_kept() {
         let text = "this session keeps no transcript, so that it hears nothing of other sessions";

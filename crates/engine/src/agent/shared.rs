@@ -36,7 +36,7 @@ use crate::toolset::servers::{ServerPatience, Servers};
 pub trait View: Send + Sync {
     fn show(&self, event: &Event);
 
-    /// Tells whether it is shown when the session is at work, and when nothing is owed any more.
+    /// Tells whether it is shown when the session is at work, and when no result is undelivered any more.
     fn wants_state(&self) -> bool {
         false
     }
@@ -126,7 +126,7 @@ struct RunState {
     chosen_effort: Option<EffortChoice>,
     /// The title that hooks gave the session.
     title: Option<String>,
-    /// The main agent's conversation as it last could be gone on with.
+    /// The last point from which the main agent's conversation can continue.
     main_point: Option<Arc<ForkPoint>>,
     /// Weak, because its driver owns it.
     main_agent: Weak<Agent>,

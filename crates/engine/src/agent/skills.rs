@@ -100,7 +100,7 @@ impl Agent {
         self.skills.view.lock()
     }
 
-    /// Puts in force what a skill says beside its text. What does not count is told.
+    /// Activates the options of a skill. Options without effect are reported.
     pub(crate) fn put_in_force(&self, skill: &SkillDefinition) {
         self.put_rules_in_force(skill);
         let mut state = self.skills.state.lock();

@@ -128,18 +128,18 @@ pub(crate) enum Posted {
     Full,
 }
 
-/// The agent that set another one to work, and in which of its own runs.
+/// The agent that started or resumed another one, and in which of its own runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Asker {
     pub(crate) agent: AgentId,
     pub(crate) run: String,
 }
 
-/// One time that the agent is set to work.
+/// One run of the agent: its start, or a resume.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskRun {
     pub(crate) id: String,
-    /// The call that set it to work.
+    /// The call that began it.
     pub(crate) call: ToolUseId,
     /// The agent that made that call and is told of the end; `None` is the main agent.
     pub(crate) asker: Option<Asker>,
@@ -383,8 +383,8 @@ impl Task {
         receiver
     }
 
-    /// Lets go of the call that waits: it goes on without the result, which becomes a notification.
-    /// Whether there was one.
+    /// Detaches the waiting call: it returns without the result, which becomes a notification.
+    /// Returns whether a call was waiting.
     pub(crate) fn detach(&self) -> bool {
         self.state().waiter.take().is_some()
     }

@@ -4,7 +4,7 @@ use centurion_model::ModelInfo;
 
 /// The tokens of a window that are reserved for the next answer and the input after it.
 const RESERVED: u64 = 33_000;
-/// The part of that which is for the answer.
+/// The share of it that is for the answer.
 const FOR_ANSWER: u64 = 20_000;
 /// The smallest window that settings of other programs mean.
 pub const SMALLEST_WINDOW: u64 = 100_000;

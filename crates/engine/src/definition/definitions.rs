@@ -242,7 +242,7 @@ impl Definitions {
         !self.state().skill_sources.is_off
     }
 
-    /// Has no model invoke a skill, whatever there is.
+    /// Disables all skills for models.
     pub(crate) fn offer_no_skills(&self) {
         self.state().has_skills = Some(false);
     }

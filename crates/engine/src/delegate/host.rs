@@ -62,7 +62,7 @@ impl Reached {
     }
 
     /// The reason why this agent does not end another, if so: the main agent ends all, others only agents that they started
-    /// or set to work, and the descendants of these.
+    /// or resumed, and the descendants of these.
     fn refuses_to_end(&self, other: &Task) -> Option<StopRefusal> {
         let (delegation, identity) = (&self.shared.delegation, &self.agent.identity);
         let own = identity.id.as_ref()?;

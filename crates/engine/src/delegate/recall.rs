@@ -1,9 +1,9 @@
-//! Agents of earlier processes: who they were, how they ended, and what is still owed about them.
+//! Agents of earlier processes: who they were, how they ended, and which of their results are undelivered.
 //!
 //! All of it is read from their transcripts. An agent whose record has a start and no end was interrupted:
 //! its end is written now, and told once. An end is told when some other transcript names its
-//! notification; what is not told yet is owed. Mail that it had not read stays where it is, in its
-//! transcript, until it is set to work again.
+//! notification; all other ends are undelivered. Unread mail stays in the agent's transcript until the agent is
+//! resumed.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -87,8 +87,8 @@ fn transcripts(delegation: &Delegation) -> Vec<PathBuf> {
     paths
 }
 
-/// Restores the agents of the session's earlier processes: ends those that were interrupted, and queues what is
-/// owed for the main agent. All agents with undelivered results have stopped. Reads each transcript once, and so
+/// Restores the agents of the session's earlier processes: ends those that were interrupted, and queues
+/// undelivered results for the main agent. All agents with undelivered results have stopped. Reads each transcript once, and so
 /// blocks.
 pub(crate) fn restore(shared: &Arc<Shared>) {
     let delegation = &shared.delegation;
@@ -301,7 +301,7 @@ impl ToldEnds {
         let (cancel, started) = (CancellationToken::new(), Instant::now());
         let run = TaskRun { id, call, asker, prompt, cancel, started };
         let (id, asker) = (run.id.clone(), run.asker.clone());
-        // Only the last run can have been interrupted: no agent is set to work again before its end is written.
+        // Only the last run can have been interrupted: no agent is resumed before its end is recorded.
         self.interrupted = None;
         let (tokens, dollars) = if let Some(end) = end {
             let spent = (end.cumulative_usage.counts.total(), end.dollars);

@@ -1,8 +1,8 @@
-//! The one spawn: every agent that another one starts, or sets to work again, begins here and ends here.
+//! The one spawn: every agent that another one starts or resumes begins here and ends here.
 //!
 //! An agent is a task of this process with a handle from its first moment. Whether a call waits for it is the
 //! waiter's affair. When it ends, the record of its end is written first; then its state changes, under one lock
-//! with the choice of who is told; then comes whatever is slow.
+//! with the choice of the recipient; slow clean-up comes last.
 
 mod afar;
 mod led;
@@ -241,7 +241,7 @@ fn begin(
     let end = (!in_background).then(|| task.await_end());
     child.shared.queue.listen(&task.id);
     delegation.enter(&task);
-    // Its beginning is recorded, so that it will have an end, whatever breaks.
+    // Its start is recorded, so that it gets an end even after a panic.
     let shown = catch_unwind(AssertUnwindSafe(|| child.show_beginning()));
     if let Err(panic) = shown {
         child.fail(&*panic);
@@ -411,11 +411,11 @@ impl Child {
         }
     }
 
-    /// From its first moment to its last. Its waiter is told of its end, whatever breaks and where.
+    /// Runs the agent from start to end. Notifies its waiter, also after a panic.
     async fn live(mut self) {
         if let Err(panic) = AssertUnwindSafe(self.run_to_its_end()).catch_unwind().await {
             self.fail(&*panic);
-            // Nothing is asked any more that could break, but for what an end is made of.
+            // After a panic, only the data of the end is computed.
             let settled = catch_unwind(AssertUnwindSafe(|| {
                 if !self.has_ended
                     && let Some(end) = self.settle()
@@ -764,7 +764,7 @@ fn first_mail(shared: &Shared, task: &Task, initial: Option<String>, prompt: &st
     }
 }
 
-/// The servers of the agent: its parent's, and what its definition brings in the place of those with the same name.
+/// The servers of the agent: its parent's, replaced by the definition's where the names are the same.
 /// What the definition only names is the parent's already, unless another agent than the parent has it.
 fn with_own(inherited: &Arc<Servers>, brought: &BroughtServers) -> Arc<Servers> {
     let is_inherited = |it: &Connection| {

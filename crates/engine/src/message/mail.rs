@@ -145,7 +145,7 @@ struct Peer {
     team: Option<TeamMail>,
 }
 
-/// A message that set its agent to work: the note of the run's beginning accepts it.
+/// A message that resumed its agent: the note of the run's beginning accepts it.
 #[derive(Deserialize)]
 struct Beginning {
     item: RecordId,

@@ -351,8 +351,8 @@ impl Queue {
         Some(self.leave_locked(state, agent, heir))
     }
 
-    /// An agent reads nothing more. News for it become news for the main agent, and what hooks have to say is
-    /// for its heir; what others said to it stays, and is counted: it reads that when it is set to work again.
+    /// Removes an agent as a recipient. Its news go to the main agent, the output of hooks to its `heir`. Returns how
+    /// many messages stay pending for it until it is resumed.
     pub(crate) fn leave(&self, agent: &AgentId, heir: Option<&AgentId>) -> usize {
         self.leave_locked(self.state.lock(), agent, heir)
     }

@@ -65,7 +65,7 @@ impl Waiting {
         Some(item)
     }
 
-    /// Takes the items with an id away, as far as they are meant; whether there were any.
+    /// Removes the matching items with an id. Returns whether there were any.
     pub(super) fn take(&mut self, id: RecordId, is_meant: impl Fn(&Item) -> bool) -> bool {
         let ranks = self.by_id.get(&id).cloned().unwrap_or_default();
         let meant = |rank: &Rank| self.items.get(rank).is_some_and(&is_meant);

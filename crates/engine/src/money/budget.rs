@@ -165,7 +165,7 @@ impl Budget {
     }
 
     /// The part of this budget that is spent from an account. One that stands above already is not charged
-    /// twice: an agent may be set to work again by one that it had started.
+    /// twice: an agent may be resumed by one that it had started.
     pub(crate) fn with(&self, account: &Arc<Account>) -> Arc<Self> {
         let above = self.line.iter().filter(|other| !Arc::ptr_eq(other, account));
         let line = std::iter::once(account).chain(above).cloned().collect();

@@ -315,7 +315,7 @@ impl Permissions {
         if state.began_below_planner {
             stance.mode = Mode::Plan;
         }
-        // Planning goes on: nothing gives less.
+        // Plan mode stays: no mode permits less.
         let changes = self.root().state().mode_changes;
         let is_in_force = |it: &Chosen| it.mode == Mode::Plan || it.at == changes;
         let chosen = state.chosen.filter(is_in_force).map(|it| OwnMode::Given(it.mode));

@@ -1,7 +1,7 @@
 //! Notes about schedules that outlive their process, and reading them back.
 //!
 //! A note says that one was made, another that it was deleted. That one was told of is not noted: the record
-//! of the turn that told of it says so, by its origin. What was due after that is still owed.
+//! of the turn that told of it says so, by its origin. What was due after that is pending.
 
 use centurion_protocol::{self as protocol, World};
 use jiff::Timestamp;
@@ -19,7 +19,7 @@ const DELETED: &str = "schedule_deleted";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(super) schedule: Schedule,
-    /// Until when nothing of it is owed.
+    /// Until when nothing of it is pending.
     pub(super) told: Timestamp,
 }
 
@@ -52,7 +52,7 @@ struct ToldNote {
     due: Option<protocol::Timestamp>,
 }
 
-/// The schedules of a transcript that are still owed something.
+/// The schedules of a transcript with something pending.
 pub(crate) fn read(text: &[u8]) -> Vec<Kept> {
     let mut kept: Vec<Kept> = Vec::new();
     // Nearly all transcripts have none.

@@ -4,7 +4,7 @@
 //! while it is busy are told of in one turn, which has one result.
 //!
 //! A host that keeps talking sees each result when its turn is over. A run of one prompt is over when nothing is
-//! owed: as long as agents work whose end will be told, its results are held back, so that no reader takes the
+//! undelivered: as long as agents work whose end will be told, its results are held back, so that no reader takes the
 //! first of them for the last. Shells in the background hold nothing back.
 
 use std::collections::VecDeque;

@@ -87,7 +87,7 @@ pub(crate) struct Driver {
     pub(crate) cached: Option<Cached>,
     /// Calls of an earlier process whose results were never recorded.
     pub(crate) unanswered: Vec<ToolUseId>,
-    /// The call that a hook put off; it is taken up before anything else.
+    /// The call that a hook deferred; it runs before anything else.
     pub(crate) deferred: Option<ToolUse>,
     pub(crate) structured: Option<StructuredOutput>,
     /// Instructions that apply once a file in their place is read.

@@ -117,10 +117,8 @@ async fn a_conversation_that_comes_near_its_window_goes_on_with_a_summary() {
     assert!(messages[2].to_string().contains("0123456789abcde"), "with its result");
     // What hosts are told.
     let status = told.of("system", Some("status"));
-    assert_eq!(
-        (&status[0]["status"], &status[1]["compact_result"]),
-        (&json!("compacting"), &json!("success"))
-    );
+    let begins = status.iter().position(|it| it["status"] == "compacting").unwrap();
+    assert_eq!(status[begins + 1]["compact_result"], "success");
     let boundary = told.of("system", Some("compact_boundary"))[0];
     let metadata = &boundary["compact_metadata"];
     assert_eq!(metadata["trigger"], "auto");

@@ -203,6 +203,7 @@ async fn plan_mode_changes_nothing_until_the_plan_is_approved() {
         .of("system", Some("status"))
         .iter()
         .map(|event| event["permissionMode"].clone())
+        .filter(|mode| !mode.is_null())
         .collect();
     assert_eq!(modes, [json!("plan"), json!("acceptEdits")]);
 }

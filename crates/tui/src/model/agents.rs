@@ -123,7 +123,7 @@ impl Agents {
         self.order.iter().filter_map(|id| Some((id, self.rows.get(id)?)))
     }
 
-    /// Takes note that an agent or a shell begins, or is set to work again.
+    /// Takes note that an agent or a shell begins, or is resumed.
     pub(crate) fn begin(&mut self, started: &TaskStarted, now: Moment) -> AgentId {
         let id = AgentId::new(started.task_id.as_str());
         if let Some(row) = self.rows.get_mut(&id) {

@@ -20,7 +20,7 @@ pub(crate) struct Talk {
     pub(crate) streamed: usize,
     pub(crate) is_thinking: bool,
     pub(crate) running: Vec<Call>,
-    /// Calls that set an agent to work: its row says more than they do.
+    /// Calls that start or resume an agent: its row says more than they do.
     pub(crate) started: HashSet<ToolUseId>,
     /// The tokens that came down in this turn.
     pub(crate) received: u64,

@@ -36,7 +36,7 @@ pub(super) struct Fold {
     workers: Vec<Worker>,
     /// Calls for an agent that has not started: its start says more than the call.
     held: HashMap<ToolUseId, ToolUse>,
-    /// Calls that set an agent to work: its end says more than their result.
+    /// Calls that start or resume an agent: its end says more than their result.
     started: HashSet<ToolUseId>,
     /// Calls of the main agent that have been shown and have no result.
     open: HashMap<ToolUseId, ToolUse>,

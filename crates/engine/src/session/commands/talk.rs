@@ -12,7 +12,7 @@ use crate::message::queue::{Item, Origin, Priority};
 use crate::session::{Session, side_question};
 use crate::turn::driver::{Goal, Run};
 
-/// Asks something that the conversation never hears of.
+/// Asks a side question, which never enters the conversation.
 pub(super) async fn ask_aside(
     shared: &Arc<Shared>,
     question: &str,

@@ -38,7 +38,7 @@ pub(super) fn is_below_fork(shared: &Shared, caller: &Agent) -> bool {
         }
         task = agent.run().asker.and_then(|asker| shared.delegation.find(asker.agent.as_str()));
     }
-    // Agents that set each other to work in a circle.
+    // Agents that resume each other in a circle.
     true
 }
 

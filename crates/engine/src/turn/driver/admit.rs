@@ -1,5 +1,5 @@
 //! Admission of input: commands of servers are replaced by their texts, hooks see every input and
-//! may keep it out, settings that changed are taken up.
+//! may keep it out, changed settings take effect.
 
 use std::path::Path;
 

@@ -64,7 +64,7 @@ impl Driver {
         calls.iter().any(starts_agent).then(|| Arc::new(self.point(run, source)))
     }
 
-    /// The conversation as it is now, to be gone on with elsewhere.
+    /// The conversation as it is now, as a fork begins with it.
     pub(super) fn point(&self, run: &Run, source: Option<RecordId>) -> ForkPoint {
         ForkPoint {
             prefix: self.prefix(),

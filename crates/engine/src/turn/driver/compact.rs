@@ -5,7 +5,7 @@
 //! prompt that is being worked on, an agent's task, what it began with. What is put back from state, not from prose:
 //! instruction files as they are on disk, the list of things to do, agents and shells at work, files that were read, the
 //! mode. A summary counts only if it is whole and makes the conversation smaller. Where no model can help and the
-//! conversation must become shorter, a rule writes what stands for the rest, so that there is always a way on.
+//! conversation must become shorter, a fixed rule writes the summary: the fallback without a model.
 //!
 //! The transcript only grows: one write adds the boundary, what follows it, and the names of the records that stay.
 

@@ -1,7 +1,7 @@
 //! Reports of agents and results of tools are cut to fit into their reader's conversation, however many come at once.
 //!
 //! All reports that come together, and all results of one turn, take at most half of what the window still has: the rest
-//! is for going on. What is left out of a report stands in its agent's output file, what is left out of a result in a file
+//! is reserved for later turns. What is left out of a report stands in its agent's output file, what is left out of a result in a file
 //! of its own, and both are named.
 
 use std::borrow::Cow;

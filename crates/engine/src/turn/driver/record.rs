@@ -19,7 +19,7 @@ use crate::message::queue::{Item, Origin};
 use centurion_journal::JournalError;
 
 impl Driver {
-    /// Records the blocks of an answer that stand at these places, shows those that observers have not seen yet, and
+    /// Records the blocks of an answer at these indices, shows those that observers have not seen yet, and
     /// adds them to the conversation. Returns the last record.
     pub(super) fn record_answer(
         &mut self,
@@ -216,8 +216,8 @@ impl Driver {
     }
 }
 
-/// A block of the answer with this id and model as observers see it. The end of the whole answer is told by the
-/// result.
+/// A block of the answer with this id and model as observers see it. The result tells how the whole
+/// answer ended.
 pub(super) fn shown_message(
     (id, model): (&str, &str),
     block: Block,

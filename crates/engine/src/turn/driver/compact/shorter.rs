@@ -28,8 +28,7 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 pub(super) struct Drawn {
     /// All before the newest answer.
     pub(super) earlier: Conversation,
-    /// The newest answer, and what came behind it. None of it stays where the answer itself takes too much room, or is
-    /// in the record of another agent.
+    /// The newest answer and the messages after it. Empty if the answer is too large, or in another agent's record.
     round: Vec<Message>,
     pub(super) newest: Newest,
     /// The number of tokens that are left out with the newest round.
