@@ -159,7 +159,7 @@ fn what_some_readers_take_for_the_end_of_a_line_is_escaped() {
     assert_eq!(client.finish(), Some(0));
 }
 
-const OFFERED: [&str; 12] = [
+const OFFERED: [&str; 13] = [
     "Bash",
     "Edit",
     "Glob",
