@@ -7,6 +7,10 @@ use crate::files::{LONG, read};
 /// The bit of the third form of an index: an entry has more flags.
 const HAS_MORE_FLAGS: u16 = 0x4000;
 
+/// Git is not to look at the file: `assume-unchanged`, and, among the further flags, `skip-worktree`.
+const ASSUMED: u16 = 0x8000;
+const SKIPPED: u16 = 0x4000;
+
 /// An entry of an index.
 pub(crate) struct IndexEntry<'a> {
     /// Seconds and nanoseconds.
@@ -16,6 +20,7 @@ pub(crate) struct IndexEntry<'a> {
     pub(crate) mode: u32,
     pub(crate) size: u32,
     pub(crate) flags: u16,
+    more_flags: u16,
     pub(crate) path: &'a [u8],
 }
 
@@ -23,6 +28,11 @@ impl IndexEntry<'_> {
     /// The upper part of the mode: a file, a link, or a repository.
     pub(crate) fn kind(&self) -> u32 {
         self.mode >> 12
+    }
+
+    /// Set for a file that git is told not to look at.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.flags & ASSUMED != 0 || self.more_flags & SKIPPED != 0
     }
 
     fn is_repository(&self) -> bool {
@@ -69,21 +79,23 @@ fn entry<'a>(rest: &mut &'a [u8]) -> Option<IndexEntry<'a>> {
     let (_, inode, mode) = (number(rest)?, number(rest)?, number(rest)?);
     let (_, _, size) = (number(rest)?, number(rest)?, number(rest)?);
     take(rest, 20)?;
-    let flags = u16::from_be_bytes(take(rest, 2)?.try_into().ok()?);
-    if flags & HAS_MORE_FLAGS != 0 {
-        take(rest, 2)?;
-    }
+    let flags = short(rest)?;
+    let more_flags = if flags & HAS_MORE_FLAGS == 0 { 0 } else { short(rest)? };
     let end = rest.iter().position(|byte| *byte == 0)?;
     let path = take(rest, end)?;
     let padded = (start - rest.len() + 8) & !7;
     take(rest, padded - (start - rest.len()))?;
-    Some(IndexEntry { changed, written, inode, mode, size, flags, path })
+    Some(IndexEntry { changed, written, inode, mode, size, flags, more_flags, path })
 }
 
 fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (taken, after) = rest.split_at_checked(length)?;
     *rest = after;
     Some(taken)
+}
+
+fn short(rest: &mut &[u8]) -> Option<u16> {
+    Some(u16::from_be_bytes(take(rest, 2)?.try_into().ok()?))
 }
 
 fn number(rest: &mut &[u8]) -> Option<u32> {

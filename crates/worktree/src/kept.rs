@@ -21,6 +21,7 @@ use crate::report::Report;
 use crate::restore;
 use crate::snapshot::{MOST_SAVED, inner_repositories, is_large, put_paths};
 use crate::state::{self, Work};
+use crate::whole_index::WholeIndex;
 use crate::worktrees::{Worktrees, check_plain};
 
 /// Reasons for which a worktree stays as it is.
@@ -111,6 +112,8 @@ impl Worktrees {
         let git_dir = state::git_dir(&entry.kept, record);
         let git = self.git.tamed(&git_dir).await?;
         let at = || At::git_dir(&git_dir).work_tree(&record.path);
+        let index = WholeIndex::of(&git, &at(), &git_dir.join("index")).await?;
+        let at = || at().index(index.path());
         let args = ["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
         let names = ["--name-only", "-z", "--no-renames", &record.base];
         let changed = git.run_raw(at(), args.iter().chain(&names)).await?;
@@ -165,8 +168,7 @@ impl Worktrees {
         let head = state::head(git, &from.common, record).await?;
         let tip = branch::commit_at(git, &from.common, &branch).await?;
         let tip = tip.unwrap_or_else(|| head.clone());
-        let at = At::directory(&record.path);
-        let rest = uncommitted(git, &at, record, Ignored::Counted).await?;
+        let rest = uncommitted(git, &record.admin, record, Ignored::Counted).await?;
         if let Some(path) = inner_repository(git, record, &rest).await? {
             return Err(KeptError::Submodule(shown(path)));
         }
@@ -231,10 +233,10 @@ pub(crate) enum Ignored {
     LeftOut,
 }
 
-/// The files that are not committed, without what we put there.
+/// The files that are not committed, without what we put there: also those that git is told not to look at.
 pub(crate) async fn uncommitted(
     git: &Git,
-    at: &At<'_>,
+    git_dir: &Path,
     record: &Record,
     ignored: Ignored,
 ) -> Result<Vec<PathBuf>, GitError> {
@@ -251,7 +253,9 @@ pub(crate) async fn uncommitted(
         ignored,
         "--no-renames",
     ];
-    let said = git.run_raw(at.clone(), args).await?;
+    let at = At::git_dir(git_dir).work_tree(&record.path);
+    let index = WholeIndex::of(git, &at, &git_dir.join("index")).await?;
+    let said = git.run_raw(at.index(index.path()), args).await?;
     let put: Vec<PathBuf> = put_paths(record).collect();
     // Of a directory, git says a `/` at the end, which paths do not know.
     let paths = names::parts(&said).filter_map(|entry| entry.get(3..)).map(names::path);

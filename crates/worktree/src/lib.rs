@@ -48,6 +48,7 @@ mod slug;
 mod snapshot;
 mod state;
 mod untouched;
+mod whole_index;
 mod worktrees;
 
 pub use checkout::{Checkout, CheckoutError};

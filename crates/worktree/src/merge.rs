@@ -26,6 +26,7 @@ use crate::report::{distance, try_merge};
 use crate::saved::SavedNames;
 use crate::snapshot::{add_all, ours};
 use crate::state;
+use crate::whole_index::unhide;
 use crate::worktrees::Worktrees;
 
 use self::interrupted::take_back;
@@ -336,14 +337,14 @@ async fn commit_rest(
     record: &Record,
     (head, message): (&str, &str),
 ) -> Result<RestFound, GitError> {
-    let at = At::directory(&record.path);
-    if uncommitted(git, &at, record, Ignored::LeftOut).await?.is_empty() {
+    if uncommitted(git, &record.admin, record, Ignored::LeftOut).await?.is_empty() {
         return Ok(RestFound::default());
     }
     let index = rest_index(record);
     replace_copy(&record.admin.join("index"), &index)?;
     let at = || At::directory(&record.path).index(&index);
     let staged = git.run(at(), ["write-tree"]).await?;
+    unhide(git, &at()).await?;
     add_all(git, &at(), record, &[]).await?;
     let files = git.run(at(), ["write-tree"]).await?;
     let committed = git.run(at(), ["rev-parse", &format!("{head}^{{tree}}")]).await?;

@@ -15,6 +15,7 @@ use crate::record::{Kept, Record, Stage, is_commit, is_word};
 use crate::remove;
 use crate::slug::Slug;
 use crate::snapshot::{add_all, inner_repositories, ours};
+use crate::whole_index::unhide;
 use crate::worktrees::Worktrees;
 
 /// Names of the saved refs of a worktree, below the refs of its agent.
@@ -39,17 +40,13 @@ pub(crate) async fn save(
     // Work that an agent brought home need not be what the branch is now.
     let before = commit_at(git, common, &format!("{saved}/{BRANCH}")).await?;
     if let Some(before) = before.filter(|it| it != tip && it != head) {
-        let name = format!("log/{}", before.get(..12).unwrap_or(&before));
-        refs.push((name, Some(before)));
+        refs.push(logged(&before));
     }
     if record.admin.is_dir() {
         for id in home::left_behind(git, &record.admin).await? {
-            refs.push((format!("log/{}", id.get(..12).unwrap_or(&id)), Some(id)));
+            refs.push(logged(&id));
         }
-        refs.sort();
-        refs.dedup();
     }
-    // Earlier uncommitted work is not how it is now.
     let (mut staged, mut files) = (None, None);
     if record.path.is_dir() {
         let index = record.admin.join("centurion-index");
@@ -57,6 +54,7 @@ pub(crate) async fn save(
         let at = || At::directory(&record.path).index(&index);
         staged = Some(git.run(at(), ["write-tree"]).await?);
         if has_files {
+            unhide(git, &at()).await?;
             add_all(git, &at(), record, &["--force"]).await?;
             files = Some(git.run(at(), ["write-tree"]).await?);
         }
@@ -71,8 +69,16 @@ pub(crate) async fn save(
             }
             None => None,
         };
+        // Earlier uncommitted work is not how it is now, and is kept all the same.
+        if let Some(before) = commit_at(git, common, &format!("{saved}/{name}")).await?
+            && is_lost(git, common, &before, [commit.as_deref(), Some(tip), Some(head)]).await?
+        {
+            refs.push(logged(&before));
+        }
         refs.push((name.to_owned(), commit));
     }
+    refs.sort();
+    refs.dedup();
     let base = commit_at(git, common, &record.base).await?;
     let base = base.as_deref().unwrap_or(head);
     let text = serde_json::to_string_pretty(record).map_err(std::io::Error::from)?;
@@ -91,6 +97,27 @@ pub(crate) async fn save(
     let at = At::git_dir(common).input(input.as_bytes());
     git.run(at, ["update-ref", "--stdin"]).await?;
     Ok(())
+}
+
+/// The ref, with its commit, that keeps one which is not how the worktree is now.
+fn logged(id: &str) -> (String, Option<String>) {
+    (format!("log/{}", id.get(..12).unwrap_or(id)), Some(id.to_owned()))
+}
+
+/// Checks that none of the commits has the files of a saved one.
+async fn is_lost(
+    git: &Git,
+    common: &Path,
+    saved: &str,
+    others: [Option<&str>; 3],
+) -> Result<bool, GitError> {
+    let trees = [saved].into_iter().chain(others.into_iter().flatten());
+    let trees = trees.map(|commit| format!("{commit}^{{tree}}"));
+    let args: Vec<String> = ["rev-parse".to_owned()].into_iter().chain(trees).collect();
+    let said = git.run(At::git_dir(common), args).await?;
+    let mut trees = said.lines();
+    let saved = trees.next();
+    Ok(!trees.any(|tree| Some(tree) == saved))
 }
 
 async fn commit(

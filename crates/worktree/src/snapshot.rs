@@ -14,6 +14,7 @@ use crate::names;
 use crate::record::{Kept, Record};
 use crate::report;
 use crate::state::{self, Work};
+use crate::whole_index::unhide;
 
 /// The most that is put into a commit, in bytes.
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -60,8 +61,7 @@ pub(crate) async fn take(
         return Ok(found);
     }
     if is_large(&record.path, work.open()) {
-        let open =
-            uncommitted(git, &own().work_tree(&record.path), record, Ignored::LeftOut).await?;
+        let open = uncommitted(git, &git_dir, record, Ignored::LeftOut).await?;
         if is_large(&record.path, &open) {
             found.count = open.len();
             found.refusal = Some(format!(
@@ -113,6 +113,7 @@ async fn tree_of_files(
     let index = kept.path().join(format!("snapshot.{}", std::process::id()));
     replace_copy(&kept.index(), &index)?;
     let at = || At::git_dir(git_dir).work_tree(&record.path).index(&index);
+    unhide(git, &at()).await?;
     add_all(git, &at(), record, &[]).await?;
     // Files that were added although git ignores them are part of the work.
     let is_file = |path: &&PathBuf| {
@@ -169,7 +170,9 @@ pub(crate) async fn add_all(
 ) -> Result<(), GitError> {
     let mut inner = inner_repositories(git, at).await?;
     inner.extend(new_repositories(git, at).await?);
-    let mut add: Vec<OsString> = ["add", "--all"].map(OsString::from).into();
+    // What is written where nothing is checked out is added, too.
+    let add = ["-c", "core.sparseCheckout=false", "add", "--all"];
+    let mut add: Vec<OsString> = add.map(OsString::from).into();
     add.extend(options.iter().map(OsString::from));
     add.extend(["--", "."].map(OsString::from));
     add.extend(inner.iter().chain(&record.submodules).map(|it| spec("exclude,top,literal", it)));

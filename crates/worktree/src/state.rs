@@ -12,6 +12,7 @@ use crate::names;
 use crate::operation::Operation;
 use crate::private;
 use crate::record::{Kept, Record};
+use crate::whole_index::WholeIndex;
 
 /// Differences between a worktree and the state in which it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,8 +48,10 @@ impl Work {
 pub(crate) async fn look(git: &Git, kept: &Kept, record: &Record) -> Result<Work, GitError> {
     let git_dir = git_dir(kept, record);
     let own = || At::git_dir(&git_dir).work_tree(&record.path);
-    let index = kept.index();
-    let said = git.run_raw(own().index(&index), STATUS).await?;
+    // A file that is not checked out may be there all the same.
+    let index = WholeIndex::of(git, &own(), &kept.index()).await?;
+    let index = index.path();
+    let said = git.run_raw(own().index(index), STATUS).await?;
     let mut work = Work { operation: Operation::in_progress(&git_dir), ..Work::default() };
     let mut is_on_branch = false;
     for entry in names::parts(&said) {
@@ -76,7 +79,7 @@ pub(crate) async fn look(git: &Git, kept: &Kept, record: &Record) -> Result<Work
         |path: &PathBuf| contents::is_untouched(&record.path, path, &record.links, &record.copies);
     work.untracked.retain(|path| !untouched(path));
     if !work.ignored.is_empty() {
-        work.forced = forced(git, &own(), &index).await?;
+        work.forced = forced(git, &own(), index).await?;
     }
     if !work.forced.is_empty() {
         let said = git.run_raw(own(), STATUS).await?;

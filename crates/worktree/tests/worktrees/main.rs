@@ -21,4 +21,5 @@ mod support;
 mod tables;
 mod told_rightly;
 mod unfinished;
+mod unseen;
 mod untouched;
