@@ -12,6 +12,8 @@ mod agent_extras;
 mod agent_storms;
 #[path = "program/agents.rs"]
 mod agents;
+#[path = "program/around.rs"]
+mod around;
 #[path = "program/bounds.rs"]
 mod bounds;
 #[path = "program/cache.rs"]

@@ -20,6 +20,9 @@ pub struct Apart {
     pub kept: Vec<PathBuf>,
     /// The paths of those checkouts that the agent reads through links in its own.
     pub readable: Vec<PathBuf>,
+    /// Tools of servers that change something are asked about in every mode, unless a rule allows them: a server works
+    /// wherever it likes.
+    pub asks_about_servers: bool,
 }
 
 impl Apart {
@@ -44,9 +47,15 @@ impl Apart {
     /// Whether a path must not change, although it is in no checkout from which the agent works apart.
     fn keeps(&self, path: &Path) -> bool {
         // The agent's own checkout lies in some of them.
-        let others = self.kept.iter().filter(|kept| !self.root.starts_with(kept));
-        others.into_iter().any(|kept| path.starts_with(kept))
+        let is_own = |kept: &PathBuf| path.starts_with(&self.root) && self.root.starts_with(kept);
+        self.kept.iter().any(|kept| path.starts_with(kept) && !is_own(kept))
     }
+}
+
+/// Whether a call has a server change something that may be in a checkout from which the agent works apart.
+pub(crate) fn is_asked_about(query: &Query<'_>) -> bool {
+    let asks = query.policy.role.apart.as_ref().is_some_and(|apart| apart.asks_about_servers);
+    asks && matches!(query.call.access, Access::External { only_reads: false })
 }
 
 /// The reason that the file tools of an agent that works apart do not reach a path.

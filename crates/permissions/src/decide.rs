@@ -119,7 +119,7 @@ fn judge(query: &Query<'_>) -> Decision {
     {
         return Decision::ask(Reason::CriticalRemoval(target));
     }
-    if policy.mode == Mode::BypassPermissions {
+    if policy.mode == Mode::BypassPermissions && !apart::is_asked_about(query) {
         return Decision::by_mode(policy.mode);
     }
     if let Some(reason) = shared_tree(query) {

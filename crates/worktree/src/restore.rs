@@ -1,6 +1,6 @@
 //! Saving all of a worktree in refs of the repository, and making it again from them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::branch::{self, commit_at};
 use crate::checkout::Checkout;
@@ -169,15 +169,26 @@ impl Saved {
 }
 
 impl Worktrees {
+    /// The checkout that a saved worktree was made for, as far as that is known.
+    pub async fn saved_for(
+        &self,
+        directory: &Path,
+        id: &str,
+    ) -> Result<Option<PathBuf>, KeptError> {
+        let from = self.checkout(directory).await?;
+        let git = self.git.tamed(&from.git_dir).await?;
+        let (_, key) = named(id)?;
+        let saved = Saved::load(&git, &from.common, &key).await?;
+        Ok(saved.and_then(|saved| saved.record).map(|record| record.caller))
+    }
+
     /// Brings back a worktree that was saved and removed, by the id of its agent: the branch, the files, what was staged,
     /// and what was known of it.
     pub async fn restore(&self, directory: &Path, id: &str) -> Result<Record, KeptError> {
         let from = self.checkout(directory).await?;
-        // Worktrees of sessions are saved under their own names.
-        let usual = if is_word(id) { Slug::of_agent(id)? } else { Slug::try_from(id.to_owned())? };
-        let key = if is_word(id) { id } else { usual.as_str() };
+        let (usual, key) = named(id)?;
         let git = self.git.tamed(&from.git_dir).await?;
-        let Some(saved) = Saved::load(&git, &from.common, key).await? else {
+        let Some(saved) = Saved::load(&git, &from.common, &key).await? else {
             return Err(KeptError::NothingSaved(id.to_owned()));
         };
         let slug = saved.record.as_ref().map_or_else(|| usual.clone(), |it| it.slug.clone());
@@ -208,6 +219,14 @@ impl Worktrees {
             }
         }
     }
+}
+
+/// The usual name of a worktree, by the id of its agent, and the name that it is saved under.
+fn named(id: &str) -> Result<(Slug, String), KeptError> {
+    // Worktrees of sessions are saved under their own names.
+    let usual = if is_word(id) { Slug::of_agent(id)? } else { Slug::try_from(id.to_owned())? };
+    let key = if is_word(id) { id.to_owned() } else { usual.as_str().to_owned() };
+    Ok((usual, key))
 }
 
 /// Makes a worktree of what is saved. The record says that it is being made, and has the branch begin where it is.

@@ -46,7 +46,7 @@ fn a_session_works_in_a_worktree_and_comes_back() {
     assert!(text.contains(&format!("its own is {}/a.txt", place.display())), "{text}");
     assert!(text.contains("leave it with ExitWorktree first"), "{text}");
     assert!(
-        text.contains(&format!("Working directory: {top} (was {})", place.display())),
+        text.contains(&format!("Primary working directory: {top} (was {})", place.display())),
         "{text}"
     );
     assert!(
@@ -209,7 +209,7 @@ fn a_directory_that_was_entered_is_given_back() {
     );
     told.assert_code(0);
     let text = results(&told);
-    assert!(text.contains("Working directory"), "{text}");
+    assert!(text.contains("Primary working directory"), "{text}");
     assert!(!text.contains("s3cret") && !elsewhere.join("new.rs").exists(), "{text}");
 }
 
@@ -303,4 +303,26 @@ fn a_main_agent_whose_definition_says_so_works_in_a_worktree() {
     let refused = repository.run(&["--agents", &agents, "--agent", "loner"]);
     assert_ne!(refused.ended.code, Some(0));
     assert!(refused.ended.stderr.contains("isolation: worktree"), "{}", refused.ended.stderr);
+}
+
+#[test]
+fn a_worktree_that_cannot_go_stays_away_from_other_processes() {
+    let held = "sh ../../../held.sh";
+    let repository = Repository::new(&json!({
+        "lead": [
+            [enter(&json!({"name": "w"}))],
+            [bash(held)],
+            [edit("kept.txt", "kept\n")],
+            [exit(&json!({"action": "remove"}))],
+            [bash(held)],
+            "done",
+        ],
+    }));
+    let lease = repository.top.join(".git/centurion/worktrees/w/lease");
+    repository.write("held.sh", &format!("flock -n {} echo free || echo held", lease.display()));
+    let told = repository.run(TOOLS);
+    told.assert_code(0);
+    let text = results(&told);
+    assert!(text.contains("1 of its files are not committed"), "{text}");
+    assert_eq!((text.matches("held").count(), text.matches("free").count()), (2, 0), "{text}");
 }

@@ -226,3 +226,83 @@ fn a_person_is_shown_the_protected_files_of_a_merge_and_merges_no_other() {
     assert!(asked.contains(r#"".mcp.json""#), "{asked}");
     assert_eq!(repository.git("show HEAD:.mcp.json"), "{}");
 }
+
+#[test]
+fn an_agent_apart_changes_no_worktree_that_its_own_agents_did_not_leave() {
+    // I-6
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@first")], [apart("@@second")], "done"],
+        "first": [[commit("first.txt", "first")], "did it"],
+        "second": [[commit("second.txt", "second")], "did it"],
+    }));
+    let told = repository.run(&[]);
+    told.assert_code(0);
+    let id = |at: usize| told.data()[at]["agentId"].as_str().unwrap().to_owned();
+    // One is there, the other is saved.
+    repository.play(&json!({
+        "lead": [[worktrees(&json!({"action": "clean", "name": id(1)}))], "done"],
+    }));
+    repository.run(&[]).assert_code(0);
+    let loose = repository.worktrees()[0].join("loose.txt");
+    std::fs::write(&loose, "loose\n").unwrap();
+    let all = || repository.git("for-each-ref --format=%(refname)=%(objectname)");
+    let own = |line: &&str| !line.contains("worktree-agent-") && !line.contains("refs/centurion/");
+    let before = all();
+    repository.play(&json!({
+        "lead": [[apart("@@other")], "done"],
+        "other": [
+            [worktrees(&json!({"action": "clean", "name": id(0)}))],
+            [worktrees(&json!({"action": "merge", "name": id(0)}))],
+            [worktrees(&json!({"action": "restore", "name": id(1)}))],
+            [worktrees(&json!({"action": "show", "name": id(0)}))],
+            "tried",
+        ],
+    }));
+    let told = repository.run(&["--permission-mode", "acceptEdits"]);
+    told.assert_code(0);
+    let said = repository.stage.agent_transcripts().concat();
+    // A transcript has each result twice.
+    assert_eq!(said.matches("changes only the worktrees that agents of its own left").count(), 6);
+    assert!(said.contains("1 file changed since"), "{said}");
+    assert_eq!(all(), before);
+    assert!(before.lines().any(|line| own(&line)), "{before}");
+    assert!(loose.exists() && repository.worktrees().len() == 1);
+    // It lets go of, and brings back, what agents of its own left.
+    repository.play(&json!({
+        "lead": [[apart("@@middle")], "done"],
+        "middle": [
+            [agent("@@leaf", &json!({"isolation": "worktree"}))],
+            [bash("cd ..; ls -d agent-* | grep -v $(basename $OLDPWD) > $OLDPWD/list.txt; true")],
+            "left",
+        ],
+        "leaf": [[commit("leaf.txt", "leaf")], "did it"],
+    }));
+    let told = repository.run(&[]);
+    let id = told.data()[0]["agentId"].as_str().unwrap().to_owned();
+    let session = told.of("result")[0]["session_id"].as_str().unwrap().to_owned();
+    let leaf = repository.worktrees().into_iter().find(|it| it.join("leaf.txt").exists()).unwrap();
+    let record = std::fs::read_to_string(
+        repository
+            .top
+            .join(".git/centurion/worktrees")
+            .join(leaf.file_name().unwrap())
+            .join("record.json"),
+    );
+    let record: Value = serde_json::from_str(&record.unwrap()).unwrap();
+    let name = record["agent"].as_str().unwrap();
+    let send =
+        json!({"tool": "SendMessage", "input": {"to": id, "message": "@@tidy", "summary": "on"}});
+    repository.play(&json!({
+        "lead": [[send], "wait", "done"],
+        "tidy": [
+            [worktrees(&json!({"action": "clean", "name": name}))],
+            [bash(&format!("test ! -e {} && echo gone for now", leaf.display()))],
+            [worktrees(&json!({"action": "restore", "name": name}))],
+            "tidied",
+        ],
+    }));
+    repository.run(&["--resume", &session]).assert_code(0);
+    let said = repository.stage.agent_transcripts().concat();
+    assert!(said.contains("\"gone for now"), "{said}");
+    assert!(leaf.join("leaf.txt").exists(), "{said}");
+}

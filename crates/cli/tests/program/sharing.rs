@@ -109,3 +109,43 @@ fn who_waits_for_an_agent_shares_nothing_with_it() {
     repository.run(&[]).assert_code(0);
     assert_eq!(repository.git("branch --show-current"), "moved");
 }
+
+#[test]
+fn an_agent_that_went_into_a_worktree_shares_the_checkout_that_it_left_with_no_other() {
+    let repository = Repository::new(&json!({
+        "lead": [
+            [agent("@@other", &json!({"run_in_background": true}))],
+            [bash("until [ -e .claude/worktrees/w/there ]; do sleep 0.05; done")],
+            [bash("git switch -q -c moved && git branch --show-current")],
+            [bash("touch go")],
+            "waiting",
+            "done",
+        ],
+        "other": [
+            [json!({"tool": "EnterWorktree", "input": {"name": "w"}})],
+            [bash("touch there; until [ -e ../../../go ]; do sleep 0.05; done")],
+            "ended",
+        ],
+    }));
+    let told = repository.run(&["--allowedTools", "EnterWorktree"]);
+    told.assert_code(0);
+    assert_eq!(repository.git("branch --show-current"), "moved", "{}", results(&told));
+}
+
+#[test]
+fn agents_that_went_into_the_same_worktree_as_the_session_share_it() {
+    let repository = Repository::new(&json!({
+        "lead": [
+            [json!({"tool": "EnterWorktree", "input": {"name": "w"}})],
+            [agent("@@other", &json!({"run_in_background": true}))],
+            [bash("git switch -q -c moved")],
+            [bash("touch go")],
+            "waiting",
+            "done",
+        ],
+        "other": [[bash("until [ -e go ]; do sleep 0.05; done")], "ended"],
+    }));
+    let told = repository.run(&["--allowedTools", "EnterWorktree"]);
+    told.assert_code(0);
+    assert_eq!(repository.git("branch --list moved"), "", "{}", results(&told));
+}

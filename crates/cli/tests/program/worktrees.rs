@@ -10,7 +10,7 @@ use crate::program::eventually;
 use crate::sandboxes::can_confine_completely;
 use crate::stage::{Stage, Told, agent, bash, run_and};
 
-const FREE: &[&str] = &["--allowedTools", "Bash,Write,Edit,Read"];
+pub(crate) const FREE: &[&str] = &["--allowedTools", "Bash,Write,Edit,Read"];
 
 /// A stage whose project is a repository with a commit.
 pub(crate) struct Repository {

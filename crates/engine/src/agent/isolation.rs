@@ -7,7 +7,7 @@
 pub(crate) mod entered;
 pub(crate) mod guarded_git;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -20,8 +20,8 @@ use centurion_sandbox::Support;
 use centurion_tools::guard::GuardProgram;
 use centurion_tools::{Git as FoundGit, Guarantee, IsolatedPlaces, SandboxPolicy, WorktreePaths};
 use centurion_worktree::{
-    Contents, CreateError, Finished, Git, MendError, Mended, Owner, Report, Settled, Slug,
-    SlugError, Wish, Worktree, Worktrees,
+    Checkout, CheckoutError, Contents, CreateError, Finished, Git, MendError, Mended, Owner,
+    PlaceError, Report, Settled, Slug, SlugError, Wish, Worktree, Worktrees, check_directory,
 };
 use parking_lot::Mutex as Lock;
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,7 @@ use self::entered::Entered;
 use self::guarded_git::GuardedGit;
 use crate::agent::Agent;
 use crate::definition::spec::{GitWorktree, WorktreeSpec};
+use crate::message::titles::listed;
 
 /// The longest wait of a launch for the cleanup after dead processes.
 const MENDING: Duration = Duration::from_secs(20);
@@ -51,6 +52,8 @@ pub enum IsolationError {
     Name(#[from] SlugError),
     #[error("the WorktreeCreate hook made none: {0}")]
     Hook(String),
+    #[error("the WorktreeCreate hook made none that can be used: {0}")]
+    HookPlace(#[from] PlaceError),
     #[error("{path}: {source}")]
     Place { path: PathBuf, source: std::io::Error },
     #[error(
@@ -121,11 +124,23 @@ pub(crate) struct Isolator {
     entered: Lock<HashMap<Option<AgentId>, Entered>>,
 }
 
+/// A directory that a hook made, and what is around the agent that it was made for.
+struct HookedPlace {
+    /// Without links.
+    path: PathBuf,
+    /// The repository's own checkout, and the agent's.
+    checkout: (PathBuf, PathBuf),
+    kept: Vec<PathBuf>,
+}
+
 /// The worktree of one agent, and of those below it that have none of their own.
 pub(crate) struct AgentWorktree {
     pub(crate) spec: WorktreeSpec,
     pub(crate) places: Arc<IsolatedPlaces>,
     pub(crate) sandbox: Arc<SandboxPolicy>,
+    /// Tools of servers that its agents called and that may have changed something elsewhere.
+    outside: Lock<BTreeSet<String>>,
+    asks_about_servers: bool,
     held: Mutex<WorktreeUse>,
 }
 
@@ -146,7 +161,17 @@ impl AgentWorktree {
             checkouts: [self.places.checkout.clone()].into_iter().chain(caller).collect(),
             kept: self.places.kept.clone(),
             readable: links.filter_map(|link| link.canonicalize().ok()).collect(),
+            asks_about_servers: self.asks_about_servers,
         }
+    }
+
+    /// Takes note of a call of one of its agents that no worktree holds.
+    pub(crate) fn note_outside(&self, tool: &str) {
+        self.outside.lock().insert(tool.to_owned());
+    }
+
+    pub(crate) fn outside(&self) -> Vec<String> {
+        self.outside.lock().iter().cloned().collect()
     }
 }
 
@@ -206,7 +231,7 @@ impl Isolator {
         match fired.verdict {
             WorktreeVerdict::NoHook => {}
             WorktreeVerdict::Failed(reason) => return Err(IsolationError::Hook(reason)),
-            WorktreeVerdict::Made(path) => return self.made_by_hook(caller, path, stands),
+            WorktreeVerdict::Made(path) => return self.made_by_hook(caller, path, stands).await,
         }
         let worktrees = self.worktrees().ok_or(IsolationError::NoGit)?;
         self.mend_once(worktrees, caller, &stands).await;
@@ -236,6 +261,7 @@ impl Isolator {
             path: made.record.path.clone(),
             checkout: checkout_of(&made.record.path),
             caller_top: Some(made.record.caller.clone()),
+            kept: worktrees.above(&made).await,
             links: made.linked().map(Path::to_owned).collect(),
             caller: stands,
             git: Some(GitWorktree {
@@ -279,26 +305,55 @@ impl Isolator {
         }
     }
 
-    fn made_by_hook(
+    async fn made_by_hook(
         &self,
         caller: &Agent,
         path: PathBuf,
         stands: PathBuf,
     ) -> Result<Arc<AgentWorktree>, IsolationError> {
-        let around = centurion_config::paths::repo_root(&stands);
-        let checkout = match &caller.isolation {
-            Some(worktree) => worktree.spec.checkout.clone(),
-            None => around.unwrap_or_else(|| stands.clone()),
-        };
+        let place = self.hooked_place(&path, &stands).await?;
+        let (home, top) = place.checkout;
         let spec = WorktreeSpec {
-            path,
-            checkout,
-            caller_top: None,
+            path: place.path,
+            checkout: match &caller.isolation {
+                Some(worktree) => worktree.spec.checkout.clone(),
+                None => home,
+            },
+            caller_top: Some(top),
+            kept: place.kept,
             links: Vec::new(),
             caller: stands,
             git: None,
         };
         self.worktree(spec, None).map_err(|(error, _)| error)
+    }
+
+    /// Checks the directory that a hook made for an agent that stands in another one.
+    async fn hooked_place(
+        &self,
+        path: &Path,
+        stands: &Path,
+    ) -> Result<HookedPlace, IsolationError> {
+        let around = match self.worktrees() {
+            Some(worktrees) => match worktrees.surroundings(stands).await {
+                Ok(around) => Some((worktrees, around)),
+                Err(CheckoutError::NoRepository(_)) => None,
+                // What git cannot tell of cannot be kept.
+                Err(error) => return Err(CreateError::from(error).into()),
+            },
+            None => None,
+        };
+        let Some((worktrees, around)) = around else {
+            // Of a repository that git does not know of, its top is known.
+            let top = centurion_config::paths::repo_root(stands);
+            let top = top.unwrap_or_else(|| stands.to_owned());
+            let path = check_directory(path, &[stands.to_owned(), top.clone()])?;
+            return Ok(HookedPlace { path, checkout: (top.clone(), top), kept: Vec::new() });
+        };
+        let path = around.check_place(worktrees, path).await?;
+        let kept = around.kept();
+        let Checkout { home, top, .. } = around.checkout;
+        Ok(HookedPlace { path, checkout: (home, top), kept })
     }
 
     /// The worktree of an agent that goes on, possibly in another process.
@@ -327,9 +382,10 @@ impl Isolator {
             }
             None => IsolatedPlaces::of_directory(&spec.path, &spec.checkout, &self.env),
         };
-        // The caller may stand in another checkout than the repository's own.
-        let caller = spec.caller_top.as_ref().and_then(|top| top.canonicalize().ok());
-        let places = match places.map(|places| places.keeping(caller)) {
+        // The caller may stand in another checkout than the repository's own, and a linked directory may be elsewhere.
+        let kept = spec.caller_top.iter().chain(&spec.kept).chain(&spec.links);
+        let kept = kept.filter_map(|path| path.canonicalize().ok());
+        let places = match places.map(|places| places.keeping(kept)) {
             Ok(places) => places,
             Err(source) => {
                 let error = IsolationError::Place { path: spec.path, source };
@@ -349,6 +405,8 @@ impl Isolator {
             spec,
             places: Arc::new(places),
             sandbox: Arc::new(policy),
+            outside: Lock::default(),
+            asks_about_servers: self.settings.requires_sandbox,
             held: Mutex::new(WorktreeUse { users, worktree, is_untouched: false }),
         });
         let mut known = self.known.lock();
@@ -444,6 +502,18 @@ impl Isolator {
 /// The warning about commands that are not kept from a checkout.
 pub(crate) fn unconfined(fault: &str) -> String {
     format!("its commands are not kept from the checkout that it works apart from: {fault}")
+}
+
+/// The note about tools of servers that agents of a worktree called.
+pub(crate) fn outside(tools: &[String]) -> Option<String> {
+    if tools.is_empty() {
+        return None;
+    }
+    let tools = listed(tools.iter(), ", ");
+    Some(format!(
+        "tools of servers that it called ({tools}) work outside of its worktree and may have changed files elsewhere, such \
+         as in the checkout"
+    ))
 }
 
 /// The checkout that a worktree lies in.

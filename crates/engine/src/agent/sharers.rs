@@ -41,14 +41,17 @@ impl Agent {
         let waiting = WaitingAgents::for_agent(self.identity.id.as_ref(), &running);
         let mut trees: BTreeMap<PathBuf, Vec<String>> = BTreeMap::new();
         if !self.identity.is_main() && !waiting.is_main && shared.is_running() {
-            let place = tree(&shared.permissions.place());
+            let entered = shared.delegation.builder.isolator.place_of(None);
+            let place = tree(&entered.unwrap_or_else(|| shared.permissions.place()));
             trees.entry(place).or_default().push("the main agent".to_owned());
         }
         let others = running.iter().filter(|task| {
             Some(&task.id) != self.identity.id.as_ref() && !waiting.agents.contains(&task.id)
         });
         for task in others {
-            let place = tree(&task.spec.cwd);
+            // It may have gone elsewhere since it was started.
+            let entered = shared.delegation.builder.isolator.place_of(Some(&task.id));
+            let place = tree(entered.as_ref().unwrap_or(&task.spec.cwd));
             trees.entry(place).or_default().push(task.identity.called());
         }
         let told = |(checkout, names): (PathBuf, Vec<String>)| Sharer {

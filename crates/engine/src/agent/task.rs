@@ -211,6 +211,9 @@ pub(crate) struct End {
     /// The reason why its commands were not kept from the checkout that it worked apart from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unconfined: Option<String>,
+    /// Tools of servers that it called, which work outside of its worktree.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) outside: Vec<String>,
     /// True if it had spoken to the lead of its team.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) has_reported: bool,

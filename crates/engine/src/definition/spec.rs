@@ -113,6 +113,9 @@ pub(crate) struct WorktreeSpec {
     /// The checkout of the agent that it works for, where git knows one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) caller_top: Option<PathBuf>,
+    /// Further paths around it that it leaves alone: repositories, and the checkouts that this one is a submodule of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) kept: Vec<PathBuf>,
     /// Directories of the checkout that links in the worktree lead to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) links: Vec<PathBuf>,

@@ -14,7 +14,7 @@ use centurion_tools::{ShellChange, ShellEnd};
 use serde_json::json;
 
 use crate::agent::background_tasks;
-use crate::agent::isolation::{WorktreeEnd, unconfined};
+use crate::agent::isolation::{WorktreeEnd, outside, unconfined};
 use crate::agent::shared::Shared;
 use crate::agent::task::{End, RunStart, SharedContext, Stopper, Task, TaskRun};
 use crate::delegate::outcome::{bounded_result, failure, worktree_work};
@@ -253,6 +253,10 @@ fn agent_notification(task: &Task, run: &TaskRun, end: &End) -> String {
     let unconfined = end.unconfined.as_deref().map(unconfined).unwrap_or_default();
     if !unconfined.is_empty() {
         fields.push(("not-confined", &unconfined));
+    }
+    let outside = outside(&end.outside).unwrap_or_default();
+    if !outside.is_empty() {
+        fields.push(("outside", &outside));
     }
     let usage = end.task_usage();
     let mut usage = format!(

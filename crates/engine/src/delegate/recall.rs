@@ -418,6 +418,7 @@ impl Interrupted {
                 let isolator = &shared.delegation.builder.isolator;
                 isolator.again(worktree).ok()?.sandbox.isolation_fault()
             }),
+            outside: Vec::new(),
             has_reported: false,
             unread: 0,
             notification: shared.world.record_id(),

@@ -627,6 +627,7 @@ impl Child {
             shared: self.shared_context(),
             worktree: self.worktree_end.clone(),
             unconfined: self.agent.isolation.as_ref().and_then(|it| it.sandbox.isolation_fault()),
+            outside: self.agent.isolation.as_ref().map(|it| it.outside()).unwrap_or_default(),
             has_reported: self.task.has_reported(),
             unread: 0,
             notification: self.shared.world.record_id(),

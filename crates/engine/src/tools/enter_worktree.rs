@@ -106,7 +106,7 @@ fn words(place: &EnteredPlace) -> String {
     let (path, was) = (place.path.display(), place.came_from.display());
     let on = place.branch.as_ref().map_or_else(String::new, |branch| format!(", on {branch}"));
     format!(
-        "Working directory: {path}{on} (was {was}). Files that were named below {was} are meant below {path} now: read \
+        "Primary working directory: {path}{on} (was {was}). Files that were named below {was} are meant below {path} now: read \
          them again there before you change them. What was not committed there is missing here. The checkout that you \
          left can be read, and is not changed by your file tools until you come back."
     )

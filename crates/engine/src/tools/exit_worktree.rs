@@ -75,7 +75,7 @@ impl Tool for ExitWorktree {
                 "The worktree is removed; what was in it is saved, and `centurion worktrees restore` brings it back"
             }
         };
-        let text = format!("Working directory: {back} (was {path}). {became}.");
+        let text = format!("Primary working directory: {back} (was {path}). {became}.");
         let data = json!({
             "action": if input.action == ExitAction::Keep { "keep" } else { "remove" },
             "originalCwd": place.came_from,

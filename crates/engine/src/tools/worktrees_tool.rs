@@ -100,8 +100,8 @@ impl Tool for WorktreesTool {
             WorktreeAction::List => desk.list().await,
             WorktreeAction::Show => desk.show(&desk.find(&input).await?).await,
             WorktreeAction::Diff => desk.diff(&desk.find(&input).await?).await,
-            WorktreeAction::Merge => desk.merge(&desk.find(&input).await?, &input).await,
-            WorktreeAction::Clean => desk.clean(&desk.find(&input).await?).await,
+            WorktreeAction::Merge => desk.merge(&desk.find_own(&input).await?, &input).await,
+            WorktreeAction::Clean => desk.clean(&desk.find_own(&input).await?).await,
             WorktreeAction::Restore => desk.restore(named(&input)?).await,
         }?;
         Ok(ToolOutput::text(text.clone()).with_data(json!({"message": text})))
@@ -151,6 +151,26 @@ impl WorktreeDesk<'_> {
                 names.join(", ")
             ))
         })
+    }
+
+    /// The same for one that the agent may change: one that works apart changes what its own agents left, since all
+    /// else belongs to the checkout that it is kept out of.
+    async fn find_own(&self, input: &WorktreesInput) -> Result<Entry, ToolError> {
+        let entry = self.find(input).await?;
+        self.check_own(entry.record.as_ref().map(|it| it.caller.as_path()))?;
+        Ok(entry)
+    }
+
+    /// Checks that a worktree was made for the checkout of an agent that works apart.
+    fn check_own(&self, made_for: Option<&Path>) -> Result<(), ToolError> {
+        let Some(apart) = &self.agent.isolation else { return Ok(()) };
+        if made_for.is_some_and(|caller| apart.places.root == *caller) {
+            return Ok(());
+        }
+        Err(ToolError::failed(
+            "an agent that works apart changes only the worktrees that agents of its own left: `show` names the \
+             commit of this one, which `git merge` brings over",
+        ))
     }
 
     async fn show(&self, entry: &Entry) -> Result<String, ToolError> {
@@ -269,6 +289,10 @@ impl WorktreeDesk<'_> {
     }
 
     async fn restore(&self, id: &str) -> Result<String, ToolError> {
+        if self.agent.isolation.is_some() {
+            let caller = self.worktrees.saved_for(&self.root, id).await.map_err(failed)?;
+            self.check_own(caller.as_deref())?;
+        }
         let record = self.worktrees.restore(&self.root, id).await.map_err(failed)?;
         Ok(format!("{} is back, on {}.", record.path.display(), record.branch))
     }

@@ -222,6 +222,11 @@ impl Dispatch {
         aside: &mut Aside,
     ) -> Dispatched {
         let Ready { call, prepared, access, is_approved } = ready;
+        if let (Access::External { only_reads: false }, Some(worktree)) =
+            (&access, &self.agent.isolation)
+        {
+            worktree.note_outside(&call.name);
+        }
         context.decided = Some(access.clone());
         context.is_approved = is_approved;
         let (started, stood) = (Instant::now(), self.agent.workspace.cwd());

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
-use super::{IsolationError, Isolator};
+use super::{HookedPlace, IsolationError, Isolator};
 use crate::agent::Agent;
 use crate::policy::permissions::{Destination, Remember, Remembered};
 
@@ -38,6 +38,9 @@ pub(crate) struct EnteredPlace {
     slug: Option<Slug>,
     /// The checkouts that are left alone meanwhile.
     checkouts: Vec<PathBuf>,
+    /// Further paths that are left alone: repositories, and the checkouts that this one is a submodule of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kept: Vec<PathBuf>,
 }
 
 impl EnteredPlace {
@@ -148,6 +151,12 @@ impl Isolator {
         self.entered.lock().get(&agent.identity.id)?.now.clone()
     }
 
+    /// The worktree in which an agent works that it has entered.
+    pub(crate) fn place_of(&self, id: Option<&AgentId>) -> Option<PathBuf> {
+        let all = self.entered.lock();
+        Some(all.get(&id.cloned())?.now.as_ref()?.path.clone())
+    }
+
     /// The note about the worktree that a transcript does not hold yet.
     pub(crate) fn unnoted(&self, id: Option<&AgentId>) -> Option<Value> {
         let mut all = self.entered.lock();
@@ -184,7 +193,13 @@ impl Isolator {
                     WorktreeVerdict::Failed(reason) => {
                         return Err(IsolationError::Hook(reason).into());
                     }
-                    WorktreeVerdict::Made(path) => (made_by_hook(path, stands), None),
+                    WorktreeVerdict::Made(path) => {
+                        let HookedPlace { path, checkout, kept } =
+                            self.hooked_place(&path, &stands).await?;
+                        let checkouts = vec![checkout.0, checkout.1];
+                        let (branch, slug, came_from) = (None, None, stands);
+                        (EnteredPlace { path, branch, came_from, slug, checkouts, kept }, None)
+                    }
                 }
             }
             Wanted::Path(path) => self.at_path(agent, path, stands).await?,
@@ -236,7 +251,8 @@ impl Isolator {
             root: root.clone(),
             readable: checkouts.clone(),
             checkouts,
-            ..Apart::default()
+            kept: place.kept.iter().filter_map(|path| path.canonicalize().ok()).collect(),
+            asks_about_servers: false,
         };
         agent.permissions.work_apart(Some(apart));
         let is_new = !agent.permissions.works_in(&root);
@@ -255,18 +271,7 @@ impl Isolator {
         let worktrees = self.worktrees().ok_or(IsolationError::NoGit)?;
         self.mend_once(worktrees, agent, &stands).await;
         let from = worktrees.checkout(&stands).await.map_err(CreateError::from)?;
-        let wish = Wish {
-            slug: slug.clone(),
-            owner: Owner {
-                agent: agent.identity.id.as_ref().map(ToString::to_string),
-                session: Some(self.session.to_string()),
-                task: String::new(),
-            },
-            is_private: false,
-            is_fresh: self.settings.is_fresh,
-            contents: self.contents(),
-        };
-        let made = worktrees.create(&stands, &wish).await?;
+        let made = worktrees.create(&stands, &self.wish(agent, &slug)).await?;
         for warning in &made.warnings {
             agent.inform("warning", format!("worktree {slug}: {warning}"));
         }
@@ -275,6 +280,7 @@ impl Isolator {
             branch: Some(made.record.branch.clone()),
             slug: Some(slug),
             checkouts: others(&from, &made.record.path),
+            kept: Vec::new(),
             came_from: stands,
         };
         Ok((place, Some(made)))
@@ -309,6 +315,7 @@ impl Isolator {
             branch: Some(to.branch.unwrap_or(to.head)),
             slug: None,
             checkouts: others(&from, &to.top),
+            kept: Vec::new(),
             came_from: stands,
             path: to.top,
         };
@@ -365,7 +372,21 @@ impl Isolator {
         if let Some(shell) = agent.workspace.shells.running().first() {
             return Err(EnterError::Shell(shell.id.to_string()));
         }
-        entered.held = None;
+        // Letting go takes the lease itself.
+        let was_held = entered.held.take().is_some();
+        let removed = Self::let_go_of(worktrees, place, slug, unsaved).await;
+        if removed.is_err() && was_held {
+            entered.held = self.held_again(worktrees, agent, place, slug).await;
+        }
+        removed
+    }
+
+    async fn let_go_of(
+        worktrees: &Worktrees,
+        place: &EnteredPlace,
+        slug: &Slug,
+        unsaved: Unsaved,
+    ) -> Result<(), EnterError> {
         let named = |entry: &Entry| entry.name() == slug.as_str();
         let Some(entry) = find(worktrees, &place.came_from, named).await? else { return Ok(()) };
         let trash = worktrees.let_go(&place.came_from, &entry, unsaved).await;
@@ -375,6 +396,39 @@ impl Isolator {
         })?;
         let _ = tokio::task::spawn_blocking(move || trash.delete()).await;
         Ok(())
+    }
+
+    /// Keeps other processes away again from a worktree that stays.
+    async fn held_again(
+        &self,
+        worktrees: &Worktrees,
+        agent: &Agent,
+        place: &EnteredPlace,
+        slug: &Slug,
+    ) -> Option<Worktree> {
+        if !place.path.is_dir() {
+            return None;
+        }
+        let made = worktrees.create(&place.came_from, &self.wish(agent, slug)).await;
+        made.inspect_err(|error| {
+            let text = format!("worktree {slug}: other processes may use it, too: {error}");
+            agent.inform("warning", text);
+        })
+        .ok()
+    }
+
+    fn wish(&self, agent: &Agent, slug: &Slug) -> Wish {
+        Wish {
+            slug: slug.clone(),
+            owner: Owner {
+                agent: agent.identity.id.as_ref().map(ToString::to_string),
+                session: Some(self.session.to_string()),
+                task: String::new(),
+            },
+            is_private: false,
+            is_fresh: self.settings.is_fresh,
+            contents: self.contents(),
+        }
     }
 }
 
@@ -403,10 +457,4 @@ fn others(from: &Checkout, path: &Path) -> Vec<PathBuf> {
     others.dedup();
     others.retain(|it| it != path);
     others
-}
-
-fn made_by_hook(path: PathBuf, stands: PathBuf) -> EnteredPlace {
-    let path = path.canonicalize().unwrap_or(path);
-    let checkout = centurion_config::paths::repo_root(&stands).unwrap_or_else(|| stands.clone());
-    EnteredPlace { path, branch: None, slug: None, checkouts: vec![checkout], came_from: stands }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::CutOff;
 use crate::agent::Agent;
-use crate::agent::isolation::{WorktreeEnd, unconfined};
+use crate::agent::isolation::{WorktreeEnd, outside, unconfined};
 use crate::agent::task::{End, SharedContext, Task};
 use crate::delegate::outcome::{
     REPORT_BOUND, bounded_result, failure, result_within, whole_result, worktree_words,
@@ -61,11 +61,17 @@ pub(super) fn shown(task: &Task, end: &End) -> Result<String, CutOff> {
     if let Some(worktree) = &end.worktree {
         let _ = write!(text, "\n{}", worktree_words(worktree));
     }
-    if let Some(fault) = &end.unconfined {
-        let _ = write!(text, "\nNote that {}.", unconfined(fault));
+    for note in notes(end) {
+        let _ = write!(text, "\n{note}");
     }
     let text = text.trim_end().to_owned();
     if end.outcome.is_success() { Ok(text) } else { Err(CutOff(text)) }
+}
+
+/// What was not kept in its worktree.
+fn notes(end: &End) -> impl Iterator<Item = String> {
+    let texts = end.unconfined.as_deref().map(unconfined).into_iter().chain(outside(&end.outside));
+    texts.map(|text| format!("Note that {text}."))
 }
 
 fn says_something(end: &End) -> bool {
@@ -90,8 +96,8 @@ fn text(task: &Task, end: &End, room: usize) -> String {
     if let Some(worktree) = &end.worktree {
         text.push_str(&contain(&worktree_words(worktree)));
     }
-    if let Some(fault) = &end.unconfined {
-        let _ = writeln!(text, "Note that {}.", unconfined(fault));
+    for note in notes(end) {
+        let _ = writeln!(text, "{note}");
     }
     text.extend(end.unread_words().iter().flat_map(|words| [words.as_str(), "\n"]));
     if !task.spec.is_one_shot {
