@@ -62,7 +62,7 @@ pub(crate) async fn fetch_commit(
 }
 
 /// Fetches commits from one repository on this machine into refs of another. Git checks every object.
-async fn fetch(
+pub(crate) async fn fetch(
     git: &Git,
     to: &Path,
     from: &Path,
@@ -184,7 +184,7 @@ fn unborn_note(record: &Record) -> String {
 }
 
 /// The refs of a private repository that are not as they were.
-async fn own_refs(
+pub(crate) async fn own_refs(
     git: &Git,
     kept: &Kept,
     record: &Record,
@@ -247,7 +247,7 @@ fn linked_heads(own: &Path) -> impl Iterator<Item = (String, String)> {
 }
 
 /// The commits that a log of refs names, the oldest first.
-fn logged(log: &Path) -> Vec<String> {
+pub(crate) fn logged(log: &Path) -> Vec<String> {
     let text = read_text(log, LONG).unwrap_or_default();
     let ids = text.lines().filter_map(|line| line.split(' ').nth(1));
     let is_id = |id: &&str| id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::branch::{self, commit_at};
 use crate::checkout::Checkout;
 use crate::create::{self, Locked};
+use crate::exact;
 use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::home;
@@ -56,12 +57,16 @@ pub(crate) async fn save(
         if has_files {
             unhide(git, &at()).await?;
             add_all(git, &at(), record, &["--force"]).await?;
+            let added = git.run(at(), ["write-tree"]).await?;
+            exact::add(git, &at(), &record.path, (head, added.trim())).await?;
             files = Some(git.run(at(), ["write-tree"]).await?);
         }
         std::fs::remove_file(&index)?;
     }
     let tree = git.run(At::git_dir(common), ["rev-parse", &format!("{head}^{{tree}}")]).await?;
-    for (name, kept) in [(STAGED, staged), (FILES, files)] {
+    // Of a worktree whose directory is gone, what was saved last is what is known.
+    let now = [(STAGED, staged), (FILES, files)].into_iter().filter(|_| record.path.is_dir());
+    for (name, kept) in now {
         let commit = match kept.filter(|it| *it != tree) {
             Some(tree) => {
                 let message = format!("What was not committed in {}", record.branch);
@@ -254,6 +259,7 @@ async fn make(
     if let Some(files) = &saved.files {
         let args = ["restore", "--source", files, "--worktree", "--no-overlay", "--", "."];
         git.run(At::directory(&path), args).await?;
+        exact::check_out(git, &At::directory(&path), ("HEAD", files)).await?;
     }
     if let Some(staged) = &saved.staged {
         git.run(At::directory(&path), ["read-tree", staged]).await?;

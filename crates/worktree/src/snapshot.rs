@@ -129,6 +129,19 @@ async fn tree_of_files(
     Ok(tree.trim().to_owned())
 }
 
+/// A commit of the files as they are, on top of another one.
+pub(crate) async fn files_on(
+    git: &Git,
+    kept: &Kept,
+    record: &Record,
+    work: &Work,
+    parent: &str,
+) -> Result<String, GitError> {
+    let git_dir = state::git_dir(kept, record);
+    let tree = tree_of_files(git, kept, &git_dir, record, work).await?;
+    commit(git, &git_dir, (&tree, Some(parent)), record).await
+}
+
 async fn commit(
     git: &Git,
     git_dir: &Path,

@@ -51,7 +51,13 @@ pub(crate) async fn look(git: &Git, kept: &Kept, record: &Record) -> Result<Work
     // A file that is not checked out may be there all the same.
     let index = WholeIndex::of(git, &own(), &kept.index()).await?;
     let index = index.path();
-    let said = git.run_raw(own().index(index), STATUS).await?;
+    let said = match git.run_raw(own().index(index), STATUS).await {
+        // Its commit may need files that the repository no longer has.
+        Err(GitError::Failed { .. }) if is_out(kept, record) => {
+            return files_alone(git, &own().index(index), record).await;
+        }
+        said => said?,
+    };
     let mut work = Work { operation: Operation::in_progress(&git_dir), ..Work::default() };
     let mut is_on_branch = false;
     for entry in names::parts(&said) {
@@ -92,6 +98,28 @@ pub(crate) async fn look(git: &Git, kept: &Kept, record: &Record) -> Result<Work
     work.untracked.extend(record.submodules.iter().filter(filled).cloned());
     work.has_history |= !is_on_branch || (record.is_private && has_history(kept));
     Ok(work)
+}
+
+/// The differences of the files from how they were, whatever became of the commits.
+async fn files_alone(git: &Git, at: &At<'_>, record: &Record) -> Result<Work, GitError> {
+    const OTHERS: [&str; 4] = ["ls-files", "-z", "--others", "--exclude-standard"];
+    let changed =
+        git.run_raw(at.clone(), ["diff-files", "--name-only", "-z", "--no-renames"]).await?;
+    let untracked = git.run_raw(at.clone(), OTHERS).await?;
+    let ignored = OTHERS.iter().chain(&["--ignored", "--directory"]);
+    let ignored = git.run_raw(at.clone(), ignored).await?;
+    let untouched =
+        |path: &PathBuf| contents::is_untouched(&record.path, path, &record.links, &record.copies);
+    let paths = |said: &[u8]| -> Vec<PathBuf> {
+        names::parts(said).map(names::path).filter(|path| !untouched(path)).collect()
+    };
+    Ok(Work {
+        changed: paths(&changed),
+        untracked: paths(&untracked),
+        ignored: paths(&ignored),
+        has_history: true,
+        ..Work::default()
+    })
 }
 
 /// All that git can say of the files of a worktree.

@@ -9,13 +9,14 @@ use crate::checkout::{Checkout, CheckoutError};
 use crate::create::{self, CreateError, Wish};
 use crate::entry::{Entry, entry};
 use crate::git::{Git, GitError};
-use crate::home;
+use crate::home::{self, Brought};
 use crate::names::{for_shell, shown};
 use crate::private;
 use crate::record::{Kept, Lease, Record};
 use crate::remove::{self, Trash};
 use crate::report::{self, Caller, Report};
-use crate::snapshot;
+use crate::salvage;
+use crate::snapshot::{self, Uncommitted};
 use crate::state::{self, Work};
 use crate::untouched;
 
@@ -195,12 +196,7 @@ impl Worktrees {
         caller: Option<&Path>,
     ) -> Result<Report, GitError> {
         let git = &self.git;
-        let rest = snapshot::take(git, kept, record, &work).await?;
-        let mut brought = if state::is_out(kept, record) {
-            home::bring(git, common, kept, record, &rest.commits).await?
-        } else {
-            home::stay(git, common, record, &rest.commits).await?
-        };
+        let (mut brought, rest) = self.bring(common, kept, record, &work).await?;
         brought.notes.extend(rest.refusal);
         if brought.head != brought.tip {
             brought.notes.push(off_branch(record, &brought.tip));
@@ -241,6 +237,37 @@ impl Worktrees {
             merges,
             notes: brought.notes,
         })
+    }
+
+    /// Brings home all that there is, or what is whole of it.
+    async fn bring(
+        &self,
+        common: &Path,
+        kept: &Kept,
+        record: &mut Record,
+        work: &Work,
+    ) -> Result<(Brought, Uncommitted), GitError> {
+        let git = &self.git;
+        let is_out = state::is_out(kept, record);
+        let whole = async {
+            let rest = snapshot::take(git, kept, record, work).await?;
+            let brought = if is_out {
+                home::bring(git, common, kept, record, &rest.commits).await?
+            } else {
+                home::stay(git, common, record, &rest.commits).await?
+            };
+            Ok((brought, rest))
+        };
+        let error = match whole.await {
+            Err(error @ GitError::Failed { .. }) if is_out => error,
+            done => return done,
+        };
+        let salvaged = salvage::bring(git, common, kept, record, work).await;
+        let Some((brought, files)) = salvaged? else { return Err(error) };
+        let changed = report::changed_files(git, common, (&brought.head, &files)).await?;
+        let mut rest = Uncommitted { count: changed.len(), ..Uncommitted::default() };
+        rest.commits.files = Some(files);
+        Ok((brought, rest))
     }
 
     /// The other worktrees of the same session.

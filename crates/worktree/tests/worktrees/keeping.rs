@@ -230,3 +230,64 @@ async fn a_repository_that_an_agent_made_in_its_worktree_stays_there_and_is_name
         assert!(stays.is_err() && path.join("lib/inner/x").exists(), "{has_commit}");
     }
 }
+
+#[tokio::test]
+async fn files_come_back_byte_for_byte_whatever_attributes_say() {
+    // I-7
+    for (attributes, setting) in [
+        ("* text=auto\n", "core.autocrlf=false"),
+        ("* text eol=crlf\n", "core.autocrlf=false"),
+        ("*.txt text eol=lf\n*.u working-tree-encoding=UTF-16LE\n", "core.autocrlf=true"),
+        ("*.txt ident\n", "core.autocrlf=true"),
+    ] {
+        let scene = Scene::new();
+        scene.write(".gitattributes", attributes);
+        scene.write("kept.txt", "kept\n");
+        scene.commit("attributes");
+        let (key, value) = setting.split_once('=').unwrap();
+        scene.git(&format!("config {key} {value}"));
+        let worktree = scene.create("one").await;
+        let path = worktree.record.path.clone();
+        let files: [(&str, &[u8]); 6] = [
+            ("crlf.txt", b"a\r\nb\r\n"),
+            ("mixed.txt", b"a\r\nb\nc\r\n"),
+            ("a.txt", b"changed\r\nhere\n"),
+            ("id.txt", b"$Id: mine $\n"),
+            ("wide.u", b"a\0\r\0\n\0"),
+            ("sub/bare \"q\".txt", b"a\nb\rc\r\n"),
+        ];
+        for (name, bytes) in files {
+            fs::create_dir_all(path.join(name).parent().unwrap()).unwrap();
+            fs::write(path.join(name), bytes).unwrap();
+        }
+        std::os::unix::fs::symlink("crlf.txt", path.join("link")).unwrap();
+        let before = fs::read(path.join("kept.txt")).unwrap();
+        scene.keep(worktree).await;
+        let status = scene.git_in(&path, "status --porcelain");
+        let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+        gone.unwrap().delete();
+        scene.worktrees.restore(&scene.top, "one").await.unwrap();
+        for (name, bytes) in files {
+            assert_eq!(fs::read(path.join(name)).unwrap(), bytes, "{attributes}: {name}");
+        }
+        assert_eq!(fs::read(path.join("kept.txt")).unwrap(), before, "{attributes}");
+        assert_eq!(fs::read_link(path.join("link")).unwrap().to_str(), Some("crlf.txt"));
+        assert_eq!(scene.git_in(&path, "status --porcelain"), status, "{attributes}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_saved_of_a_worktree_whose_directory_is_gone_comes_back() {
+    // I-7
+    let scene = prepared().await;
+    let path = scene.path(".claude/worktrees/one");
+    fs::remove_dir_all(&path).unwrap();
+    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    gone.unwrap().delete();
+    scene.worktrees.restore(&scene.top, "one").await.unwrap();
+    for (name, text) in
+        [("committed.txt", "committed\n"), ("a.txt", "changed\n"), ("new.txt", "new\n")]
+    {
+        assert_eq!(fs::read_to_string(path.join(name)).unwrap(), text, "{name}");
+    }
+}

@@ -14,6 +14,7 @@ mod lfs;
 mod merging;
 mod odd_names;
 mod programs;
+mod pruned;
 mod quiet;
 mod registering;
 mod settling;
