@@ -16,9 +16,10 @@ use crate::record::{Kept, Record, is_commit};
 use crate::saved::SavedNames;
 use crate::slug::Slug;
 use crate::state;
+use crate::unreached;
 
 /// The most entries of a log that are looked at.
-const MOST_LOGGED: usize = 500;
+const MOST_LOGGED: usize = 50_000;
 
 /// Lets any commit be asked for by its id.
 const UPLOAD: &str = "git -c uploadpack.allowAnySHA1InWant=true upload-pack";
@@ -120,7 +121,7 @@ pub(crate) async fn bring(
     }
     let mut known: Vec<String> = names.wanted().iter().map(|(id, _)| id.clone()).collect();
     known.extend([tip.clone(), record.base.clone()]);
-    for id in unreached(git, &own, &known).await? {
+    for id in unreached::find(git, &own, &known).await? {
         names.keep(&id, &format!("log/{}", id.get(..12).unwrap_or(&id)));
     }
     if at != tip && !known.contains(&at) {
@@ -227,7 +228,7 @@ async fn drop_missing(
 const MOST_LINKED: usize = 200;
 
 /// The git directories of worktrees that an agent itself made.
-fn linked(own: &Path) -> Vec<PathBuf> {
+pub(crate) fn linked(own: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(own.join("worktrees")).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = entries.take(MOST_LINKED).map(|entry| entry.path()).collect();
     found.sort();
@@ -257,29 +258,26 @@ pub(crate) fn logged(log: &Path) -> Vec<String> {
     ids.split_off(ids.len().saturating_sub(MOST_LOGGED))
 }
 
-/// The commits that `HEAD` was at and that no other is built on: reset away, or amended.
-async fn unreached(git: &Git, own: &Path, known: &[String]) -> Result<Vec<String>, GitError> {
-    let all = linked(own).into_iter().chain([own.to_owned()]);
-    let logged: BTreeSet<String> = all.flat_map(|it| logged(&it.join("logs/HEAD"))).collect();
-    if logged.iter().all(|id| known.contains(id)) {
-        return Ok(Vec::new());
-    }
-    let asked = logged.iter().map(|id| format!("{id}\n"));
-    let known = known.iter().map(|id| format!("^{id}\n"));
-    let input: String = asked.chain(known).collect();
-    let args = ["rev-list", "--stdin", "--ignore-missing"];
-    let listed = git.run(At::git_dir(own).input(input.as_bytes()), args).await?;
-    Ok(listed.lines().filter(|id| logged.contains(*id)).map(str::to_owned).collect())
-}
-
 /// The commits that the `HEAD` of an ordinary worktree was at and that no ref has any more.
 pub(crate) async fn left_behind(git: &Git, admin: &Path) -> Result<Vec<String>, GitError> {
-    let logged: BTreeSet<String> = logged(&admin.join("logs/HEAD")).into_iter().collect();
+    let mut logged: BTreeSet<String> = logged(&admin.join("logs/HEAD")).into_iter().collect();
+    // Refs of the worktree alone go with it.
+    let args = ["for-each-ref", "--format=%(objectname)", "refs/worktree", "refs/rewritten"];
+    let refs = git.run(At::git_dir(admin), args).await?;
+    logged.extend(refs.lines().map(str::to_owned));
     if logged.is_empty() {
         return Ok(Vec::new());
     }
     let input: String = logged.iter().flat_map(|id| [id.as_str(), "\n"]).collect();
-    let args = ["rev-list", "--stdin", "--ignore-missing", "--not", "--all"];
+    let args = [
+        "rev-list",
+        "--stdin",
+        "--ignore-missing",
+        "--not",
+        "--exclude=refs/worktree/*",
+        "--exclude=refs/rewritten/*",
+        "--all",
+    ];
     let listed = git.run(At::git_dir(admin).input(input.as_bytes()), args).await?;
     Ok(listed.lines().filter(|id| logged.contains(*id)).map(str::to_owned).collect())
 }

@@ -50,6 +50,7 @@ mod slug;
 mod snapshot;
 mod state;
 mod surroundings;
+mod unreached;
 mod untouched;
 mod whole_index;
 mod worktrees;

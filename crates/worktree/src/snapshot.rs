@@ -20,6 +20,14 @@ use crate::whole_index::unhide;
 const LARGEST: u64 = 64 * 1024 * 1024;
 pub(crate) const MOST_SAVED: &str = "64 MB";
 
+/// The beginning of the message of such a commit.
+const SUBJECT: &str = "What was not committed in ";
+
+/// Checks that a commit is one of ours, by its subject.
+pub(crate) fn is_ours(subject: &str) -> bool {
+    subject.starts_with(SUBJECT)
+}
+
 /// Uncommitted work.
 #[derive(Debug, Default)]
 pub(crate) struct Uncommitted {
@@ -148,7 +156,7 @@ async fn commit(
     (tree, parent): (&str, Option<&str>),
     record: &Record,
 ) -> Result<String, GitError> {
-    let message = format!("What was not committed in {}", record.branch);
+    let message = format!("{SUBJECT}{}", record.branch);
     let mut args = vec!["commit-tree", tree, "-m", &message];
     args.extend(parent.iter().flat_map(|parent| ["-p", parent]));
     Ok(git.run(ours(At::git_dir(git_dir)), args).await?.trim().to_owned())

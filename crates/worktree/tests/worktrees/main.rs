@@ -22,5 +22,6 @@ mod support;
 mod tables;
 mod told_rightly;
 mod unfinished;
+mod unlogged;
 mod unseen;
 mod untouched;
