@@ -3,6 +3,7 @@
 //! order.
 //!
 //! A seed decides which steps: all of them would take long. The step and the command are in the message of a failure.
+//! `CENTURION_KILL_SEED=7` tries others.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -78,7 +79,8 @@ impl Killer {
 
 /// Some of the steps, each about as likely as any other, and the last one.
 fn moments(steps: usize, seed: u64) -> Vec<usize> {
-    let mut state = SEED ^ seed;
+    let usual = |text: String| text.parse().expect("CENTURION_KILL_SEED is a number");
+    let mut state = std::env::var("CENTURION_KILL_SEED").map_or(SEED, usual) ^ seed;
     let count = MOMENTS.min(steps);
     (0..count)
         .map(|part| {
@@ -295,11 +297,29 @@ fn an_agent_apart_whose_program_is_killed_at_any_step_of_its_own_loses_nothing()
         ],
         "idle": ["Nothing."],
     });
+    no_step_loses(&scripts, &["--allowedTools", "Bash,Write,Edit"], 4);
+}
+
+#[test]
+fn a_session_in_a_worktree_that_is_killed_at_any_step_of_its_own_loses_nothing() {
+    let work = bash(
+        "echo first > first.txt; git add -A; git commit -q -m first; echo second > second.txt",
+    );
+    let enter = json!({"tool": "EnterWorktree", "input": {"name": "w"}});
+    let exit =
+        json!({"tool": "ExitWorktree", "input": {"action": "remove", "discard_changes": true}});
+    let free = ["--allowedTools", "Bash,EnterWorktree,ExitWorktree"];
+    no_step_loses(&json!({"lead": [[enter], [work.clone()], [exit], "done"]}), &free, 5);
+    let flags = [&free[..], &["--worktree", "w"]].concat();
+    no_step_loses(&json!({"lead": [[work], "done"]}), &flags, 6);
+}
+
+/// Kills the program before some of its steps, mends, and looks for all that was written.
+fn no_step_loses(scripts: &Value, flags: &[&str], seed: u64) {
     let killer = Killer::new();
     let run = |step: usize| {
-        let repository = Repository::new(&scripts);
-        let free = ["--allowedTools", "Bash,Write,Edit"];
-        let command = repository.stage.command("@@lead", &free);
+        let repository = Repository::new(scripts);
+        let command = repository.stage.command("@@lead", flags);
         let mut dying = killer.kill(&command, Victims::Own, &repository.top, step);
         let ended = ended(dying.output().unwrap());
         (repository, ended)
@@ -307,9 +327,9 @@ fn an_agent_apart_whose_program_is_killed_at_any_step_of_its_own_loses_nothing()
     let (_, whole) = run(0);
     assert_eq!(whole.code, Some(0), "{}", whole.stderr);
     let steps = killer.steps();
-    assert!(steps > 30, "{steps} steps");
-    for step in moments(steps, 4) {
-        let at = format!("before step {step} of {steps}");
+    assert!(steps > 10, "{steps} steps");
+    for step in moments(steps, seed) {
+        let at = format!("{flags:?} before step {step} of {steps}");
         let (repository, ended) = run(step);
         killer.assert_killed(&ended, step, &at);
         no_process_in(&repository.top);

@@ -2,11 +2,14 @@
 
 use std::process::Command;
 
+use centurion_testkit::{Lack, skip};
 use serde_json::{Value, json};
 
 use crate::host::Host;
 use crate::program::{Program, eventually, signal};
+use crate::sandboxes::can_confine_completely;
 use crate::stage::{Stage, Told, agent, bash};
+use crate::worktrees::{self, Repository};
 
 /// A call that starts a member.
 pub(crate) fn member(name: &str, prompt: &str) -> Value {
@@ -296,4 +299,40 @@ fn agents_below_a_member_in_its_process_work_and_are_counted_by_the_lead() {
     let transcripts = stage.agent_transcripts().concat();
     assert!(transcripts.contains("no more agents may be started in this session"), "{transcripts}");
     assert!(told_lead(&stage).contains("both tried"));
+}
+
+#[test]
+fn a_member_that_works_apart_leaves_the_checkout_alone_in_either_kind_of_process() {
+    // I-6, S-125
+    if !can_confine_completely() {
+        return skip(Lack::Sandbox);
+    }
+    for mode in ["in-process", "process"] {
+        let repository = Repository::new(&json!({}));
+        let top = repository.top.display().to_string();
+        let mut starts = member("w1", "@@work");
+        starts["input"]["isolation"] = json!("worktree");
+        repository.play(&json!({
+            "lead": [[starts], "waiting", "done"],
+            "work": [
+                [bash(&format!("echo n > n.txt; git add -A; git commit -q -m mine; echo bad > {top}/a.txt; git -C {top} branch bad; true"))],
+                [worktrees::write(&format!("{top}/new.txt"), "bad\n")],
+                [says("team-lead", "it is done")],
+                "resting",
+            ],
+        }));
+        let before = repository.state();
+        let told = repository.run(&["--settings", TEAMS, "--teammate-mode", mode]);
+        told.assert_code(0);
+        assert_eq!(repository.state(), before, "{mode}: {}", told.ended.stdout);
+        let [path] = &repository.worktrees()[..] else { panic!("{mode}: {}", told.ended.stdout) };
+        assert_eq!(worktrees::git_in(path, "log --format=%s -1"), "mine", "{mode}");
+        let branch = worktrees::git_in(path, "branch --show-current");
+        assert_eq!(repository.git(&format!("log --format=%s -1 {branch}")), "mine", "{mode}");
+        let cards = repository.stage.agent_cards();
+        let [meta] = &cards[..] else { panic!("{mode}: {cards:?}") };
+        assert_eq!(meta["spawnedWithWorktree"], json!(true), "{mode}");
+        assert_eq!(meta["worktreePath"], path.to_str().unwrap(), "{mode}");
+        assert_eq!(meta["worktreeBranch"], json!(branch), "{mode}");
+    }
 }

@@ -37,13 +37,23 @@ impl Stage {
 
     /// The transcripts of all agents but the main one, oldest name first.
     pub(crate) fn agent_transcripts(&self) -> Vec<String> {
+        self.files_of_agents(".jsonl")
+    }
+
+    /// What other programs are told of all agents but the main one.
+    pub(crate) fn agent_cards(&self) -> Vec<Value> {
+        let texts = self.files_of_agents(".meta.json").into_iter();
+        texts.map(|text| serde_json::from_str(&text).unwrap()).collect()
+    }
+
+    fn files_of_agents(&self, end: &str) -> Vec<String> {
         let mut paths: Vec<_> = self
             .program
             .transcripts()
             .iter()
             .filter_map(|path| std::fs::read_dir(path.with_extension("").join("subagents")).ok())
             .flat_map(|entries| entries.flatten().map(|entry| entry.path()))
-            .filter(|path| path.extension().is_some_and(|it| it == "jsonl"))
+            .filter(|path| path.to_string_lossy().ends_with(end))
             .collect();
         paths.sort();
         paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()

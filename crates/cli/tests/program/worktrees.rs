@@ -129,6 +129,71 @@ fn an_agent_apart_works_on_its_own_branch_and_its_caller_is_told_where() {
     // The card beside its transcript has it, too, and its environment names the worktree.
     let transcript = repository.stage.agent_transcripts().concat();
     assert!(transcript.contains(&format!("{}", path.display())), "{transcript}");
+    let [card] = &repository.stage.agent_cards()[..] else { panic!("{transcript}") };
+    assert_eq!(card["spawnedWithWorktree"], json!(true));
+    assert_eq!(card["worktreePath"], path.to_str().unwrap());
+    assert_eq!(card["worktreeBranch"], branch);
+    assert!(card.get("worktreeCleanlyRemoved").is_none(), "{card}");
+}
+
+#[test]
+fn a_path_with_a_space_and_one_that_differs_in_case_lead_to_the_worktree_and_nowhere_else() {
+    // scenario 3
+    let repository = Repository::new(&json!({}));
+    let root = repository.stage.program.scratch.root().canonicalize().unwrap();
+    let (top, other) = (root.join("My Repo"), root.join("my repo"));
+    for place in [&top, &other] {
+        let made =
+            Command::new("git").args(["clone", "-q"]).arg(&repository.top).arg(place).status();
+        assert!(made.unwrap().success());
+    }
+    let paths = [top.display().to_string(), other.display().to_string()];
+    repository.play(&json!({
+        "lead": [[apart("@@child", &json!({}))], "done"],
+        "child": [
+            [write("mine.txt", "x\n"), write(&format!("{}/a.txt", paths[0]), "bad\n"), write(&format!("{}/a.txt", paths[1]), "bad\n")],
+            [bash("pwd > where.txt")],
+            "did",
+        ],
+    }));
+    let flags = ["--allowedTools", "Bash", "--permission-mode", "acceptEdits"];
+    let mut command = repository.stage.command("@@lead", &flags);
+    let told = Told::new(crate::program::ended(command.current_dir(&top).output().unwrap()));
+    told.assert_code(0);
+    let [path] = &Repository::worktrees_in(&top)[..] else { panic!("{}", told.ended.stdout) };
+    assert!(path.join("mine.txt").exists() && path.starts_with(&top));
+    let stood = std::fs::read_to_string(path.join("where.txt")).unwrap();
+    assert_eq!(stood.trim_end(), path.to_str().unwrap());
+    for place in [&top, &other] {
+        assert_eq!(std::fs::read_to_string(place.join("a.txt")).unwrap(), "one\n");
+    }
+    assert!(Repository::worktrees_in(&other).is_empty());
+}
+
+#[test]
+fn an_untracked_file_stays_when_the_session_that_left_it_is_too_old() {
+    // scenario 5
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child", &json!({}))], "done"],
+        "child": [[write("new.txt", "new\n")], "did it"],
+        "later": ["done"],
+    }));
+    repository.run(&[]).assert_code(0);
+    let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
+    let [old] = &repository.stage.program.transcripts()[..] else { panic!("one transcript") };
+    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(90 * 24 * 60 * 60);
+    for file in [old, &path.join("new.txt"), path] {
+        let times = std::fs::FileTimes::new().set_modified(then);
+        std::fs::File::open(file).unwrap().set_times(times).unwrap();
+    }
+    let settings = json!({"cleanupPeriodDays": 1}).to_string();
+    repository.stage.run("@@later", &["--settings", &settings]).assert_code(0);
+    eventually("the old session goes", || (!old.exists()).then_some(()));
+    assert_eq!(std::fs::read_to_string(path.join("new.txt")).unwrap(), "new\n");
+    let mended = repository.stage.program.run(&["worktrees", "clean"]);
+    assert_eq!(mended.code, Some(0), "{}", mended.stderr);
+    assert!(path.join("new.txt").exists());
+    assert!(repository.git("for-each-ref refs/centurion/agents").contains("/uncommitted"));
 }
 
 #[test]
@@ -145,6 +210,10 @@ fn a_worktree_in_which_nothing_was_done_is_gone_after_the_report() {
     assert_eq!(repository.git("worktree list").lines().count(), 1);
     assert!(told.data()[0].get("worktreePath").is_none());
     assert!(!results(&told).contains("worktreePath"));
+    let [card] = &repository.stage.agent_cards()[..] else { panic!("{}", told.ended.stdout) };
+    assert_eq!(card["spawnedWithWorktree"], json!(true));
+    assert_eq!(card["worktreeCleanlyRemoved"], json!(true));
+    assert!(card.get("worktreePath").is_none(), "{card}");
 }
 
 #[test]
