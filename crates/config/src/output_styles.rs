@@ -5,7 +5,7 @@ use std::path::Path;
 
 use centurion_protocol::World;
 
-use crate::agents::{AgentSources, PROJECT_DIRS};
+use crate::agents::{AgentSources, PROJECT_DIRS, PluginAgents};
 use crate::frontmatter::{self, Grammar, Shape};
 use crate::scan::{Memo, Pick, Place};
 
@@ -33,7 +33,7 @@ pub struct OutputStyle {
     pub description: String,
     /// Whether the rules for work on software stay in the prompt beside it.
     pub keeps_coding: bool,
-    /// Whether it is in force while its plugin is switched on.
+    /// Whether it is in force while its plugin is switched on with all its power.
     pub is_forced: bool,
     pub text: String,
 }
@@ -48,16 +48,15 @@ impl OutputStyles {
     pub fn load(sources: &AgentSources, world: &dyn World) -> Self {
         let mut styles = Self::default();
         for (name, text) in BUILT_IN {
-            styles.add(name, text, false);
+            styles.add(name, text, None);
         }
-        let mut add = |root: &Path, within: Option<&Path>, plugin: Option<&str>| {
+        let mut add = |root: &Path, within: Option<&Path>, plugin: Option<&PluginAgents>| {
             for (stem, text) in files(root, within, world) {
-                let name = plugin.map_or_else(|| stem.clone(), |plugin| format!("{plugin}:{stem}"));
-                styles.add(&name, &text, plugin.is_some());
+                styles.add(&stem, &text, plugin);
             }
         };
         for plugin in &sources.plugins {
-            add(&plugin.root.join(DIRECTORY), Some(&plugin.root), Some(&plugin.plugin));
+            add(&plugin.root.join(DIRECTORY), Some(&plugin.root), Some(plugin));
         }
         if sources.levels.user {
             for directory in &sources.config_dirs {
@@ -96,7 +95,7 @@ impl OutputStyles {
         std::iter::once(DEFAULT_STYLE.to_owned()).chain(self.0.keys().cloned()).collect()
     }
 
-    fn add(&mut self, stem: &str, text: &str, is_of_plugin: bool) {
+    fn add(&mut self, stem: &str, text: &str, plugin: Option<&PluginAgents>) {
         let Ok(page) = frontmatter::read(text, &GRAMMAR) else { return };
         let members = page.frontmatter.map(|it| it.members).unwrap_or_default();
         let said = |key: &str| {
@@ -112,12 +111,16 @@ impl OutputStyles {
             return;
         }
         // The name of a plugin's style has its plugin's before it, whatever it calls itself.
-        let own = said("name").filter(|name| !name.is_empty() && !is_of_plugin);
-        let name = own.unwrap_or_else(|| stem.to_owned());
+        let name = match plugin {
+            Some(plugin) => format!("{}:{stem}", plugin.plugin),
+            None => said("name").filter(|name| !name.is_empty()).unwrap_or_else(|| stem.to_owned()),
+        };
+        // A style may leave out rules of the prompt: a repository that is not trusted puts none in force.
+        let may_force = |plugin: &PluginAgents| plugin.power.limit().is_none();
         let style = OutputStyle {
             description: said("description").unwrap_or_default(),
             keeps_coding: is_on("keep-coding-instructions"),
-            is_forced: is_of_plugin && is_on("force-for-plugin"),
+            is_forced: is_on("force-for-plugin") && plugin.is_some_and(may_force),
             text,
             name: name.clone(),
         };
@@ -144,7 +147,7 @@ mod tests {
     use centurion_protocol::SeededWorld;
 
     use super::*;
-    use crate::agents::{PluginAgents, ProjectFolders};
+    use crate::agents::ProjectFolders;
     use crate::testing::ScratchFiles;
 
     struct Machine(tempfile::TempDir);

@@ -111,7 +111,7 @@ fn enabled_json(plugin: &Plugin) -> Value {
         "author": manifest.author, "homepage": manifest.homepage, "license": manifest.license,
         "repository": manifest.repository, "keywords": manifest.keywords,
         "state": "enabled", "why": by(plugin), "root": plugin.root(), "from": place,
-        "power": if reason.is_some() { "limited" } else { "full" }, "limits": reason,
+        "power": if reason.is_some() { "limited" } else { "full" }, "limits": reason.map(|it| it.to_string()),
         "agents": brought.agents, "skills": brought.skills, "servers": brought.servers,
         "hooks": brought.hooks.iter().map(|hooks| &hooks.file).collect::<Vec<_>>(),
         "mainAgent": plugin.main_agent().map(|agent| &agent.name),

@@ -91,6 +91,44 @@ fn commands_of_a_repositorys_skill_wait_for_trust() {
 }
 
 #[test]
+fn a_plugin_that_only_an_untrusted_repository_switches_on_runs_nothing_and_frees_nothing() {
+    let stage = Stage::new(&json!({"lead": [bash("touch freed.txt"), "done"]}));
+    let scratch = &stage.program.scratch;
+    scratch.write("../tool/plugin.json", r#"{"name": "tool", "defaultEnabled": false}"#);
+    for (file, front, body) in [
+        ("skills/go/SKILL.md", "allowed-tools: Bash(touch *)", "!`touch ran.txt`"),
+        ("commands/old.md", "allowed-tools: Bash(touch *)", "!`touch ran.txt`"),
+        ("skills/free/SKILL.md", "allowed-tools: Bash(touch *)", "Go."),
+        (
+            "skills/hook/SKILL.md",
+            "hooks: {UserPromptSubmit: [{command: touch ran.txt}], Stop: [{command: touch ran.txt}]}",
+            "Go.",
+        ),
+    ] {
+        let text = format!("---\ndescription: d\n{front}\n---\n@@lead {body}\n");
+        scratch.write(format!("../tool/{file}"), text);
+    }
+    assert_eq!(stage.program.run(&["plugin", "add", "../tool", "--scope", "user"]).code, Some(0));
+    let id = stage.program.run(&["plugin", "list", "--json"]).stdout;
+    let id: Value = serde_json::from_str(&id).unwrap();
+    let id = id[0]["id"].as_str().unwrap().to_owned();
+    scratch.write_home(".centurion/settings.json", "{}");
+    let switch = json!({"enabledPlugins": {id: true}}).to_string();
+    scratch.write(".claude/settings.json", switch);
+    let made = |name: &str| scratch.project().join(name).exists();
+    for name in ["/tool:go", "/tool:old", "/tool:free", "/tool:hook"] {
+        let told = stage.run(name, &[]);
+        assert!(!made("ran.txt") && !made("freed.txt"), "{name}: {}", told.ended.stdout);
+        let said = &told.ended.stderr;
+        assert!(said.contains("what acts for the user in this plugin is off"), "{name}: {said}");
+    }
+    assert_eq!(stage.run("/tool:go", &[]).ended.code, Some(1));
+    assert_eq!(stage.program.run(&["trust", "grant"]).code, Some(0));
+    let told = stage.run("/tool:go", &[]);
+    assert!(made("ran.txt") && made("freed.txt"), "{}{}", told.ended.stdout, told.ended.stderr);
+}
+
+#[test]
 fn a_plugin_among_a_repositorys_skills_acts_only_as_it_was_accepted() {
     let stage = Stage::new(&json!({"lead": ["done"]}));
     let scratch = &stage.program.scratch;
@@ -107,7 +145,7 @@ fn a_plugin_among_a_repositorys_skills_acts_only_as_it_was_accepted() {
     let told = stage.run("/kit:go", &[]);
     assert_eq!((told.ended.code, made("ran.txt"), made("hooked.txt")), (Some(1), false, false));
     assert!(
-        told.ended.stderr.contains("hooks and servers of this plugin"),
+        told.ended.stderr.contains("what acts for the user in this plugin is off"),
         "{}",
         told.ended.stderr
     );

@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::plugin::Power;
 use super::variables::PluginVariables;
 use crate::agents::{AgentDefinition, ReadAgent};
 use crate::fields::Located;
@@ -25,7 +24,8 @@ pub(crate) fn adapt_agent(plugin: &PluginAgents, read: ReadAgent) -> ReadAgent {
     }
     fill_hooks(&mut definition.hooks, variables);
     if let Some(reason) = plugin.power.limit() {
-        limit_agent(&mut definition, &reason, &mut problems);
+        limit_agent(&mut definition, &reason.to_string(), &mut problems);
+        definition.withheld = Some(reason);
     }
     ReadAgent { definition: Arc::new(definition), problems }
 }
@@ -44,19 +44,11 @@ pub(crate) fn adapt_skill(
         *rule = variables.fill(rule);
     }
     fill_hooks(&mut skill.hooks, variables);
-    let path = skill.origin.path.clone();
-    match &plugin.power {
-        Power::Full => {}
-        Power::Limited { reason } => {
-            take(&mut skill.hooks, "hooks", &path, reason, problems);
-        }
-        Power::Repository(tree) => {
-            if let Err(reason) = tree.judge() {
-                let message = format!("what acts for the user in it is off: {reason}");
-                problems.push(Problem { path, line: None, message });
-                skill.withheld = Some(reason);
-            }
-        }
+    let line = skill.power_line();
+    if let (Some(_), Some(reason)) = (line, plugin.power.limit()) {
+        let message = format!("what acts for the user in it is off: {reason}");
+        problems.push(Problem { path: skill.origin.path.clone(), line, message });
+        skill.withheld = Some(reason);
     }
     skill
 }

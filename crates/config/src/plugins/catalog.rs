@@ -364,13 +364,10 @@ impl<'s> Gathering<'s> {
         told.extend(bundle.errors.iter().chain(&bundle.remarks).cloned());
         told.append(&mut problems);
         if let Some(reason) = power.limit() {
-            let also = match &power {
-                Power::Repository(_) => "what its skills allow and run, ",
-                Power::Full | Power::Limited { .. } => "",
-            };
             let message = format!(
-                "hooks and servers of this plugin, {also}those of its agents, and their permission \
-                 modes are off: {reason}"
+                "what acts for the user in this plugin is off (its hooks, its servers, the agent and the output \
+                 style that it puts in force; hooks, servers, permission modes and memory of its agents; hooks, \
+                 commands and allowed tools of its skills): {reason}"
             );
             told.push(Problem { path: bundle.root.clone(), line: None, message });
         }

@@ -17,6 +17,7 @@ use crate::agents::PluginAgents;
 use crate::mcp::{McpOrigin, McpScope, McpTransport, McpVariables, ParsedServer, parse_server};
 use crate::settings::{Level, Origin};
 use crate::skills::PluginSkills;
+use crate::trust::Unaccepted;
 
 /// The power of a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,7 +25,8 @@ pub enum Power {
     /// The user brought it in: all that it has counts.
     #[default]
     Full,
-    /// Its hooks and servers, those of its agents, and the permission modes of its agents are off.
+    /// Only a repository that is not trusted switches it on: all that acts for the user in it is off, as in a
+    /// definition of that repository. Its texts count: the user has installed them.
     Limited { reason: String },
     /// A repository brings it: all that acts for the user in it is off unless the whole of it was accepted.
     Repository(AcceptedTree),
@@ -32,11 +34,11 @@ pub enum Power {
 
 impl Power {
     /// The reason why not all of the plugin counts, as it is now.
-    pub fn limit(&self) -> Option<String> {
+    pub fn limit(&self) -> Option<Unaccepted> {
         match self {
             Self::Full => None,
-            Self::Limited { reason } => Some(reason.clone()),
-            Self::Repository(tree) => tree.judge().err().map(|reason| reason.to_string()),
+            Self::Limited { reason } => Some(Unaccepted::Plugin(reason.clone())),
+            Self::Repository(tree) => tree.judge().err(),
         }
     }
 }

@@ -14,6 +14,7 @@ use centurion_protocol::{Env, SystemWorld, World};
 
 use super::*;
 use crate::agents::{AgentCatalog, AgentLoader, AgentSources};
+use crate::output_styles::OutputStyles;
 use crate::paths::Dirs;
 use crate::settings::{LevelChoice, Settings, SettingsSources, Standing};
 use crate::skills::{SkillCatalog, SkillDefinition, SkillLoader, SkillSources};
@@ -102,14 +103,22 @@ impl Machine {
     }
 }
 
-/// The agents of these plugins alone.
-fn agents(catalog: &PluginCatalog) -> Arc<AgentCatalog> {
-    let sources = AgentSources {
+fn agent_sources(catalog: &PluginCatalog) -> AgentSources {
+    AgentSources {
         plugins: catalog.enabled.iter().map(|plugin| plugin.agents()).collect(),
         levels: NOTHING_ELSE,
         ..AgentSources::default()
-    };
-    AgentLoader::new().load(&sources, &SystemWorld)
+    }
+}
+
+/// The agents of these plugins alone.
+fn agents(catalog: &PluginCatalog) -> Arc<AgentCatalog> {
+    AgentLoader::new().load(&agent_sources(catalog), &SystemWorld)
+}
+
+/// The output styles of these plugins, beside the program's own.
+fn styles(catalog: &PluginCatalog) -> OutputStyles {
+    OutputStyles::load(&agent_sources(catalog), &SystemWorld)
 }
 
 /// The skills and commands of these plugins alone.

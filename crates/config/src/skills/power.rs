@@ -12,20 +12,24 @@ impl SkillDefinition {
     /// The item to accept before all of a skill in a project counts; `None` where nothing in it acts
     /// for the user.
     pub(crate) fn power_item(&self, text: &str) -> Option<PowerItem> {
+        let line = self.power_line()?;
         let commands = self.command_parts();
-        let hooks = self.hooks.as_ref();
-        let tools = self.allowed_tools.as_ref().filter(|tools| !tools.is_empty());
-        let lines = [
-            hooks.map(|hooks| hooks.line),
-            tools.map(|tools| tools.line),
-            commands.first().map(|command| command.line),
-        ];
-        let line = lines.into_iter().flatten().min()?;
         let name = format!("skill `{}`", printable(&self.name));
-        let values = (hooks.map(|hooks| &hooks.value), None);
+        let values = (self.hooks.as_ref().map(|hooks| &hooks.value), None);
         let item = PowerItem::of_text(&self.origin.path, Some(line), name, text, values);
         let commands = commands.iter().map(|command| command.text.to_owned());
         Some(item.with_commands(commands, self.origin.directory()))
+    }
+
+    /// The line of the first part that acts for the user; `None` where nothing in it does.
+    pub(crate) fn power_line(&self) -> Option<usize> {
+        let tools = self.allowed_tools.as_ref().filter(|tools| !tools.is_empty());
+        let lines = [
+            self.hooks.as_ref().map(|hooks| hooks.line),
+            tools.map(|tools| tools.line),
+            self.command_parts().first().map(|command| command.line),
+        ];
+        lines.into_iter().flatten().min()
     }
 
     /// The commands in its text, as its author wrote them.

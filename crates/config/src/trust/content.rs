@@ -230,6 +230,8 @@ pub enum Unaccepted {
     TooManyFiles,
     /// The whole of it cannot be read, and so not compared.
     Unreadable(String),
+    /// Only a repository that is not trusted switches its plugin on, for this reason.
+    Plugin(String),
 }
 
 impl fmt::Display for Unaccepted {
@@ -261,6 +263,7 @@ impl fmt::Display for Unaccepted {
             Self::Unreadable(why) => {
                 write!(formatter, "it cannot be compared with what was accepted: {why}")
             }
+            Self::Plugin(reason) => formatter.write_str(reason),
         }
     }
 }

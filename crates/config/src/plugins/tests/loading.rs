@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::trust::Unaccepted;
 
 const OURS: &str = "home/.centurion/plugins";
 const THEIRS: &str = "home/.claude/plugins";
@@ -67,6 +68,13 @@ fn what_only_an_untrusted_repository_switches_on_has_limited_power() {
     machine.write(&format!("{root}/.mcp.json"), r#"{"s": {"command": "x"}}"#);
     machine.write(&format!("{root}/settings.json"), r#"{"agent": "helper"}"#);
     machine.write(&format!("{root}/skills/s/SKILL.md"), "---\nhooks:\n  Stop: []\n---\nx\n");
+    machine.write(&format!("{root}/skills/free/SKILL.md"), "---\nallowed-tools: Bash\n---\nx\n");
+    machine.write(&format!("{root}/commands/run.md"), "Now !`touch ran.txt`\n");
+    machine.write(&format!("{root}/skills/calm/SKILL.md"), "---\nmodel: haiku\n---\nx\n");
+    let keeper = "---\nname: keeper\ndescription: d\nmemory: user\n---\nKeep.\n";
+    machine.write(&format!("{root}/agents/keeper.md"), keeper);
+    let style = "---\nforce-for-plugin: true\n---\nspeak\n";
+    machine.write(&format!("{root}/output-styles/loud.md"), style);
     let (_, off) = ids(&machine.load(&[]));
     assert_eq!(off[0].1, "installed for other projects");
     switch(&machine, "repo/.claude/settings.json", "kit@tools", true);
@@ -76,7 +84,12 @@ fn what_only_an_untrusted_repository_switches_on_has_limited_power() {
     assert!(reason.contains("settings.json:1 (project)"), "{reason}");
     assert!(plugin.hooks().is_empty() && plugin.servers(&Env::default()).is_empty());
     assert_eq!(plugin.main_agent(), None);
-    assert!(said(&catalog).iter().any(|it| it.contains("are off: only ")), "{catalog:?}");
+    assert!(
+        said(&catalog)
+            .iter()
+            .any(|it| it.contains("is off (its hooks, ") && it.contains(": only ")),
+        "{catalog:?}"
+    );
     let read = agents(&catalog);
     let helper = &read.find("kit:helper").unwrap().definition;
     assert!(helper.permission_mode.is_none() && helper.hooks.is_none());
@@ -88,7 +101,18 @@ fn what_only_an_untrusted_repository_switches_on_has_limited_power() {
         };
         assert!(told.iter().any(is_told), "{field}: {told:?}");
     }
-    assert!(skill(&skills(&catalog), "kit:s").hooks.is_none());
+    let is_limited = |why: Option<Unaccepted>| matches!(why, Some(Unaccepted::Plugin(_)));
+    assert!(is_limited(read.find("kit:keeper").unwrap().definition.withheld.clone()));
+    let found = skills(&catalog);
+    for name in ["kit:s", "kit:free", "kit:run"] {
+        let read = found.read(&found.find(name).unwrap()).unwrap();
+        assert!(is_limited(read.definition.withheld), "{name}");
+        let told = read.problems.iter().any(|it| it.message.contains("is off: only "));
+        assert!(told, "{name}: {:?}", read.problems);
+    }
+    assert_eq!(skill(&found, "kit:calm").withheld, None, "nothing in it acts for the user");
+    let styles = styles(&catalog);
+    assert!(styles.in_force(None).is_none() && styles.find("kit:loud").is_some());
     for standing in [Standing::Untrusted, Standing::Partly] {
         assert_ne!(machine.load_as(standing, &[]).enabled[0].power, Power::Full);
     }
@@ -99,7 +123,11 @@ fn what_only_an_untrusted_repository_switches_on_has_limited_power() {
     assert_eq!(plugin.main_agent().unwrap().name, "helper");
     let helper = Arc::clone(&agents(&trusted).find("kit:helper").unwrap().definition);
     assert!(helper.permission_mode.is_some() && helper.hooks.is_some());
-    assert!(skill(&skills(&trusted), "kit:s").hooks.is_some());
+    assert_eq!(helper.withheld, None);
+    for name in ["kit:s", "kit:free", "kit:run"] {
+        assert_eq!(skill(&skills(&trusted), name).withheld, None, "{name}");
+    }
+    assert_eq!(super::styles(&trusted).in_force(None).unwrap().name, "kit:loud");
 }
 
 #[test]

@@ -135,7 +135,8 @@ fn what_a_repository_brings_acts_only_as_it_was_accepted() {
     assert_eq!(acts(&untrusted, "kit"), [false; 5]);
     let told = said(&untrusted).join("\n");
     assert!(
-        told.contains("what its skills allow and run") && told.contains("not trusted"),
+        told.contains("hooks, commands and allowed tools of its skills")
+            && told.contains("not trusted"),
         "{told}"
     );
     let accepted = load_with(&machine, trusting(&machine, true));
