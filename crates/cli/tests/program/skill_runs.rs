@@ -219,7 +219,8 @@ fn a_link_leads_no_skill_out_of_its_repository() {
 
 #[test]
 fn five_thousand_skills_are_no_trouble_and_each_can_be_invoked() {
-    let stage = Stage::new(&json!({"lead": ["done"]}));
+    let call = json!([{"tool": "Skill", "input": {"skill": "skill-4998"}}]);
+    let stage = Stage::new(&json!({"lead": ["done"], "model": [call, "done"]}));
     for n in 0..5000 {
         own_skill(&stage, &format!("skill-{n:04}"), "", "@@lead Text.");
     }
@@ -229,6 +230,13 @@ fn five_thousand_skills_are_no_trouble_and_each_can_be_invoked() {
     assert!(listing.is_some_and(|length| length < 20_000), "{listing:?}");
     let doctor = stage.program.run(&["doctor"]).stdout;
     assert!(doctor.contains("4500 more"), "{doctor}");
+    // What the settings say holds for all of them.
+    let overrides = json!({"skill-4999": "off", "skill-4998": "user-invocable-only"});
+    let settings = json!({"skillOverrides": overrides}).to_string();
+    let told = stage.run("/skill-4999", &["--settings", &settings]);
+    assert_eq!(told.ended.code, Some(1), "{}", told.ended.stdout);
+    let told = stage.run("@@model", &["--settings", &settings]);
+    assert!(told.ended.stdout.contains("only people may invoke"), "{}", told.ended.stdout);
 }
 
 #[test]

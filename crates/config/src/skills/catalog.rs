@@ -18,7 +18,6 @@ use crate::Problem;
 use crate::files::Stamp;
 use crate::plugins::manifest_of;
 use crate::scan::{Extent, Found, Index, Memo, Place, Portion};
-use crate::settings::SkillOverride;
 use crate::trust::PowerItem;
 
 /// The most skills that are looked at for one source. Of a larger number, the first by name are listed; the others
@@ -276,22 +275,11 @@ impl Search {
     }
 
     /// Enters a skill as the settings want it.
-    fn enter_as_set(
-        &mut self,
-        sources: &SkillSources,
-        mut entry: SkillEntry,
-        prefix: Option<&str>,
-    ) {
-        let said = sources.overrides.get(&entry.name);
-        match said.filter(|_| entry.origin.plugin.is_none()) {
-            Some(SkillOverride::Off) => return self.switch_off(entry, OffSwitch::Overrides),
-            Some(SkillOverride::NameOnly) => Arc::make_mut(&mut entry.card).name_only = true,
-            Some(SkillOverride::UserInvocableOnly) => {
-                Arc::make_mut(&mut entry.card).for_models = false;
-            }
-            Some(SkillOverride::On) | None => {}
+    fn enter_as_set(&mut self, sources: &SkillSources, entry: SkillEntry, prefix: Option<&str>) {
+        match sources.as_set(entry) {
+            Ok(entry) => self.enter(sources, entry, prefix),
+            Err(entry) => self.switch_off(*entry, OffSwitch::Overrides),
         }
-        self.enter(sources, entry, prefix);
     }
 
     fn switch_off(&mut self, entry: SkillEntry, by: OffSwitch) {
@@ -310,10 +298,7 @@ impl Search {
             self.catalog.shadowed.push(ShadowedSkill { entry: Arc::new(entry), by });
             return;
         }
-        if entry.card.for_models && !sources.is_chosen(&entry.name) {
-            Arc::make_mut(&mut entry.card).for_models = false;
-        }
-        let entry = Arc::new(entry);
+        let entry = Arc::new(sources.as_chosen(entry));
         self.winners.insert(ByName(Arc::clone(&entry)));
         self.catalog.active.push(entry);
     }

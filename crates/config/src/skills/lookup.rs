@@ -6,11 +6,10 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::catalog::{SkillCatalog, SkillEntry};
-use super::definition::SkillKind;
+use super::definition::{SkillKind, SkillSource};
 use super::reading::read_entry;
 use super::sources::SkillPlace;
 use crate::Problem;
-use crate::agents::check_skill_name;
 use crate::settings::{closest, printable};
 
 /// Reasons for which a name means no skill.
@@ -53,11 +52,12 @@ impl SkillCatalog {
     ) -> Result<Arc<SkillEntry>, SkillLookupError> {
         let exact = |name: &str| self.active.iter().find(|skill| skill.name == name);
         let own = || plugin.and_then(|plugin| exact(&format!("{plugin}:{name}")));
-        if let Some(skill) = exact(name).or_else(own) {
-            return Ok(Arc::clone(skill));
-        }
-        if let Some(skill) = self.unlisted(name) {
+        let listed = exact(name).or_else(own);
+        if let Some(skill) = self.unlisted(name, listed) {
             return Ok(Arc::new(skill));
+        }
+        if let Some(skill) = listed {
+            return Ok(Arc::clone(skill));
         }
         let has_suffix = |skill: &&Arc<SkillEntry>| {
             let before = skill.name.strip_suffix(name).filter(|_| !name.is_empty());
@@ -72,6 +72,15 @@ impl SkillCatalog {
                 candidates: many.iter().map(|skill| format!("`{}`", skill.name)).collect(),
             }),
         }
+    }
+
+    /// All names that mean a skill: its own, and each end of that which leads to no other.
+    pub fn names_of(&self, skill: &SkillEntry) -> Vec<String> {
+        let ends = skill.name.match_indices(':').filter_map(|(at, _)| skill.name.get(at + 1..));
+        let leads_there =
+            |name: &&str| self.find(name).is_some_and(|found| found.name == skill.name);
+        let ends = ends.filter(leads_there).map(str::to_owned);
+        std::iter::once(skill.name.clone()).chain(ends).collect()
     }
 
     /// The error for a name that means no skill.
@@ -94,21 +103,25 @@ impl SkillCatalog {
         })
     }
 
-    /// The skill of this name in a directory that has more than are listed.
-    fn unlisted(&self, name: &str) -> Option<SkillEntry> {
-        if self.unlisted.is_empty() || check_skill_name(name).is_err() {
+    /// The skill of this name in a directory that has more than are listed, if no stronger one is listed. The settings
+    /// and the host count for it as for all.
+    fn unlisted(&self, name: &str, listed: Option<&Arc<SkillEntry>>) -> Option<SkillEntry> {
+        if self.unlisted.is_empty() {
             return None;
         }
+        let sources = &self.sources;
         let is_cut =
             |place: &SkillPlace| self.unlisted.iter().any(|(it, _)| *it == place.place.root);
-        let places = self.sources.places().into_iter().chain(self.sources.synced());
-        places.filter(is_cut).find_map(|place| {
-            let path = match place.kind {
-                SkillKind::Skill => place.place.root.join(name).join("SKILL.md"),
-                SkillKind::Command => place.place.root.join(format!("{name}.md")),
-            };
-            read_entry(&place, &path).filter(|entry| entry.name == name)
-        })
+        let is_of_program = listed.is_some_and(|it| it.origin.source == SkillSource::Bundled);
+        let synced = if is_of_program { Vec::new() } else { sources.synced() };
+        let is_stronger = |place: &SkillPlace| !listed.is_some_and(|it| place.holds(&it.origin));
+        let places = sources.places().into_iter().chain(synced).take_while(is_stronger);
+        let found = places.filter(is_cut).find_map(|place| {
+            let entry = read_entry(&place, &place.file_of(name)?)?;
+            let is_other = place.plugin.is_none() && sources.is_of_plugin(&entry.origin.path);
+            (entry.name == name && !is_other).then_some(entry)
+        });
+        sources.as_set(found?).ok().map(|entry| sources.as_chosen(entry))
     }
 
     /// The skill that was probably meant, with its plugin's name or without.

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::catalog::SkillEntry;
 use super::definition::{SkillKind, SkillOrigin, SkillSource};
-use crate::agents::{PROJECT_DIRS, ProjectFolders};
+use crate::agents::{PROJECT_DIRS, ProjectFolders, check_skill_name};
 use crate::plugins::{PluginVariables, Power};
 use crate::scan::{Pick, Place, SYNCED};
 use crate::settings::{LevelChoice, SkillOverride};
@@ -75,6 +77,28 @@ impl SkillSources {
     pub(super) fn is_chosen(&self, name: &str) -> bool {
         let bare = || name.rsplit(':').next().unwrap_or(name);
         self.chosen.as_ref().is_none_or(|chosen| chosen.contains(name) || chosen.contains(bare()))
+    }
+
+    /// A skill as the settings of the user want it; the skill itself where they switch it off.
+    pub(super) fn as_set(&self, mut entry: SkillEntry) -> Result<SkillEntry, Box<SkillEntry>> {
+        let said = self.overrides.get(&entry.name);
+        match said.filter(|_| entry.origin.plugin.is_none()) {
+            Some(SkillOverride::Off) => return Err(Box::new(entry)),
+            Some(SkillOverride::NameOnly) => Arc::make_mut(&mut entry.card).name_only = true,
+            Some(SkillOverride::UserInvocableOnly) => {
+                Arc::make_mut(&mut entry.card).for_models = false;
+            }
+            Some(SkillOverride::On) | None => {}
+        }
+        Ok(entry)
+    }
+
+    /// A skill that models may invoke only where the host lets them.
+    pub(super) fn as_chosen(&self, mut entry: SkillEntry) -> SkillEntry {
+        if entry.card.for_models && !self.is_chosen(&entry.name) {
+            Arc::make_mut(&mut entry.card).for_models = false;
+        }
+        entry
     }
 
     /// All places, the strongest first: a skill goes before a command of the same name.
@@ -168,6 +192,28 @@ impl SkillSources {
 }
 
 impl SkillPlace {
+    /// Checks that a skill was found in this place.
+    pub(super) fn holds(&self, origin: &SkillOrigin) -> bool {
+        let below = origin.path.strip_prefix(&self.place.root);
+        self.source == origin.source
+            && self.kind == origin.kind
+            && self.plugin == origin.plugin
+            && below.is_ok_and(|below| !below.starts_with(SYNCED))
+    }
+
+    /// The file of the skill of this name, if a file of this place can be it.
+    pub(super) fn file_of(&self, name: &str) -> Option<PathBuf> {
+        let name = match &self.plugin {
+            Some(plugin) => name.strip_prefix(plugin)?.strip_prefix(':')?,
+            None => name,
+        };
+        check_skill_name(name).ok()?;
+        Some(match self.kind {
+            SkillKind::Skill => self.place.root.join(name).join("SKILL.md"),
+            SkillKind::Command => self.place.root.join(format!("{name}.md")),
+        })
+    }
+
     /// The skills or commands in a directory of definitions.
     pub(super) fn new(
         base: &Path,

@@ -63,3 +63,41 @@ fn a_setting_switches_off_what_comes_with_the_program() {
     assert_eq!(names(r#"{"disableBundledSkills": true}"#), ["review"]);
     assert_eq!(names("{}"), ["init", "new-agent", "new-skill", "review", "verify"]);
 }
+
+#[test]
+fn settings_and_strength_count_for_skills_that_are_too_many_to_be_listed() {
+    let machine = Machine(tempfile::tempdir().unwrap());
+    for n in 0..MOST_LISTED {
+        machine.skill(&format!("home/.claude/skills/a{n:03}/SKILL.md"));
+        machine.skill(&format!("kit/skills/a{n:03}/SKILL.md"));
+    }
+    let user = ["zz-off", "zz-named", "zz-person", "zz-own", "zz-plugin", "zz-left"];
+    for name in user.iter().chain(&["zz-part"]) {
+        machine.skill(&format!("home/.claude/skills/{name}/SKILL.md"));
+    }
+    machine.skill("kit/skills/zz-kit/SKILL.md");
+    machine.skill("repo/.claude/skills/zz-own/SKILL.md");
+    let settings = r#"{"skillOverrides": {"zz-off": "off", "zz-named": "name-only",
+        "zz-person": "user-invocable-only"}}"#;
+    let mut sources = SkillSources::clone(&catalog(&machine, settings).sources);
+    sources.folders = ProjectFolders { cwd: machine.path("repo"), ..ProjectFolders::default() };
+    sources.plugin_folders = vec![machine.path("home/.claude/skills/zz-part")];
+    let names = user.iter().chain(&["kit:zz-kit"]).filter(|name| **name != "zz-left");
+    sources.chosen = Some(names.map(|name| (*name).to_owned()).collect());
+    let catalog = SkillLoader::new().load(&sources, &SystemWorld);
+    assert!(catalog.active.iter().all(|skill| skill.name != "zz-named"), "it is not listed");
+    let card = |name: &str| {
+        let card = &catalog.find(name).unwrap().card;
+        (card.name_only, card.for_models, card.for_people)
+    };
+    assert!(catalog.find("zz-off").is_none(), "it is switched off");
+    assert_eq!(card("zz-named"), (true, true, true));
+    assert_eq!(card("zz-person"), (false, false, true));
+    assert_eq!(card("zz-left"), (false, false, true), "the host did not choose it");
+    assert_eq!(card("zz-plugin"), (false, true, true));
+    assert_eq!(card("kit:zz-kit"), (false, true, true));
+    assert!(catalog.find("zz-part").is_none(), "it is a part of a plugin");
+    let source = |name: &str| catalog.find(name).unwrap().origin.source;
+    assert_eq!(source("zz-own"), SkillSource::User, "a project does not take the user's names");
+    assert_eq!(source("a000"), SkillSource::User);
+}
