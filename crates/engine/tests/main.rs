@@ -92,6 +92,8 @@ mod side_questions;
 mod skill_changes;
 #[path = "story/skill_forks.rs"]
 mod skill_forks;
+#[path = "story/skill_rules.rs"]
+mod skill_rules;
 #[path = "story/skill_texts.rs"]
 mod skill_texts;
 #[path = "story/skills.rs"]

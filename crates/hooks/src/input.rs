@@ -83,7 +83,7 @@ impl<'a> ToolCall<'a> {
             access: self.access,
             named: self.named,
             input: Some(self.input),
-            agent: &[],
+            meant: &[],
             links: &DiskLinks,
         }
     }

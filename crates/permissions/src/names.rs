@@ -40,30 +40,41 @@ fn clean(name: &str) -> String {
     parts.map(lower).collect::<Vec<_>>().join("-")
 }
 
-/// A skill in `Skill(name)`, or with any arguments in `Skill(name *)`.
+/// A skill in `Skill(name)`, or with any arguments in `Skill(name *)`. In the name `*` matches any text, so that
+/// `Skill(kit:*)` means all skills of a plugin; it means the skill `kit` with any arguments, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SkillPattern {
-    name: String,
+    names: Vec<Wildcard>,
     any_arguments: bool,
 }
 
 impl SkillPattern {
     pub(crate) fn parse(text: &str) -> Self {
-        let name = text.strip_suffix(" *").or_else(|| text.strip_suffix(":*"));
-        Self {
-            name: name.unwrap_or(text).trim().trim_start_matches('/').to_owned(),
-            any_arguments: name.is_some(),
-        }
+        let any_arguments = text.ends_with('*');
+        let text = text.strip_suffix(" *").unwrap_or(text).trim().trim_start_matches('/');
+        let names = std::iter::once(text).chain(text.strip_suffix(":*"));
+        Self { names: names.map(Wildcard::parse).collect(), any_arguments }
     }
 
-    /// Whether a call is one of this skill. Without ` *`, an allow rule means the skill without arguments; an ask or
-    /// deny rule means the skill with any.
-    pub(crate) fn fits(&self, input: &Map<String, Value>, gives: bool) -> bool {
+    /// Whether a call is one of this skill. `known` are all names of that skill, where they are known; without them, the
+    /// requested name counts. Without ` *`, an allow rule means the skill without arguments; an ask or deny rule means
+    /// the skill with any.
+    pub(crate) fn fits(&self, input: &Map<String, Value>, known: &[String], gives: bool) -> bool {
         let field = |name: &str| input.get(name).and_then(Value::as_str).map(str::trim);
+        let takes = self.any_arguments || !gives;
+        if !known.is_empty() {
+            let is_bare = field("args").is_none_or(str::is_empty);
+            return (is_bare || takes) && known.iter().any(|name| self.names(name));
+        }
         let Some(asked) = field("skill").or_else(|| field("command")) else { return false };
-        let (asked, inline) = asked.split_once(' ').unwrap_or((asked, ""));
-        let bare = inline.is_empty() && field("args").is_none_or(str::is_empty);
-        asked.trim_start_matches('/') == self.name && (bare || self.any_arguments || !gives)
+        let asked = asked.trim_start_matches('/');
+        let first = asked.split_once(' ').map(|(name, _)| name);
+        let is_bare = first.is_none() && field("args").is_none_or(str::is_empty);
+        (is_bare || takes) && std::iter::once(asked).chain(first).any(|name| self.names(name))
+    }
+
+    fn names(&self, name: &str) -> bool {
+        self.names.iter().any(|pattern| pattern.fits(name))
     }
 }
 
@@ -172,8 +183,33 @@ mod tests {
             ("review", r#"{"other":1}"#, false, false),
         ] {
             let pattern = SkillPattern::parse(rule);
-            assert_eq!(pattern.fits(&input(json), true), gives, "allow {rule} on {json}");
-            assert_eq!(pattern.fits(&input(json), false), takes, "deny {rule} on {json}");
+            assert_eq!(pattern.fits(&input(json), &[], true), gives, "allow {rule} on {json}");
+            assert_eq!(pattern.fits(&input(json), &[], false), takes, "deny {rule} on {json}");
+        }
+    }
+
+    #[test]
+    fn a_skill_is_meant_by_each_of_its_names_and_by_no_other() {
+        let of_plugin = ["kit:fix", "fix"];
+        for (rule, known, json, gives, takes) in [
+            ("kit:fix", of_plugin.as_slice(), r#"{"skill":"fix"}"#, true, true),
+            ("fix", &of_plugin, r#"{"skill":"kit:fix"}"#, true, true),
+            ("fix", &["kit:fix"], r#"{"skill":"kit:fix"}"#, false, false),
+            ("kit:*", &of_plugin, r#"{"skill":"fix","args":"x"}"#, true, true),
+            ("kit:*", &["kit"], r#"{"skill":"kit","args":"x"}"#, true, true),
+            ("kit:*", &["kitchen:fix"], r#"{"skill":"kitchen:fix"}"#, false, false),
+            ("k* *", &of_plugin, r#"{"skill":"fix","args":"x"}"#, true, true),
+            ("my skill", &["my skill"], r#"{"skill":"my skill"}"#, true, true),
+            ("my skill", &["my skill"], r#"{"command":"my skill","args":"x"}"#, false, true),
+            ("my skill *", &["my skill"], r#"{"skill":"my skill","args":"x"}"#, true, true),
+            ("my", &["my skill"], r#"{"skill":"my skill"}"#, false, false),
+            // What it asks for by another name counts not.
+            ("other", &["fix"], r#"{"skill":"other"}"#, false, false),
+        ] {
+            let known: Vec<String> = known.iter().map(|name| (*name).to_owned()).collect();
+            let pattern = SkillPattern::parse(rule);
+            let fits = |gives| pattern.fits(&input(json), &known, gives);
+            assert_eq!((fits(true), fits(false)), (gives, takes), "{rule} on {json}");
         }
     }
 }

@@ -313,8 +313,9 @@ pub struct Call<'a> {
     pub named: Option<&'a Path>,
     /// The model's input, for rules about parameters, agents and skills.
     pub input: Option<&'a RawValue>,
-    /// All names of the agent that the call would start or resume, where they are known.
-    pub agent: &'a [String],
+    /// All names of the agent that the call would start or resume, or of the skill that it would invoke, where they are
+    /// known.
+    pub meant: &'a [String],
     /// Resolves the paths in shell commands.
     pub links: &'a dyn Links,
 }
@@ -322,6 +323,6 @@ pub struct Call<'a> {
 impl<'a> Call<'a> {
     /// A call without links and without input.
     pub fn new(tool: &'a str, access: &'a Access) -> Self {
-        Self { tool, access, named: None, input: None, agent: &[], links: &NoLinks }
+        Self { tool, access, named: None, input: None, meant: &[], links: &NoLinks }
     }
 }

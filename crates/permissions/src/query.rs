@@ -221,9 +221,11 @@ impl<'a> Query<'a> {
                 kind != RuleKind::Allow
                     && possible_statements(command).iter().any(|text| pattern.fits(text))
             }
-            (Specifier::Agent(names), _) => names.fit(input(), self.call.agent),
+            (Specifier::Agent(names), _) => names.fit(input(), self.call.meant),
             (Specifier::Peer(pattern), _) => pattern.fits(input()),
-            (Specifier::Skill(pattern), _) => pattern.fits(input(), kind == RuleKind::Allow),
+            (Specifier::Skill(pattern), _) => {
+                pattern.fits(input(), self.call.meant, kind == RuleKind::Allow)
+            }
             _ => false,
         }
     }

@@ -1,7 +1,7 @@
-//! The agent that a name means, and all names that rules may know it by.
+//! The agent or skill that a name means, and all names that rules may know it by.
 //!
-//! Rules about agents speak of names, and an agent has several: its own, and what else leads to it. A deny rule
-//! for one of them holds for all.
+//! Rules about agents and skills speak of names, and each may have several: its own, and what else leads to it. A deny
+//! rule for one of them holds for all.
 
 use centurion_config::agents::{ActiveAgent, AgentCatalog};
 use serde::Deserialize;
@@ -49,6 +49,27 @@ pub(crate) fn names_for_call(caller: &Agent, input: &RawValue) -> Vec<String> {
     }
     let meant = find(&catalog, kind);
     meant.map(|agent| names(&catalog, &agent.definition.name)).unwrap_or_default()
+}
+
+/// All names of the skill that a call of the Skill tool would invoke; none where it would not.
+pub(crate) fn skill_names_for_call(caller: &Agent, input: &RawValue) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Asked {
+        #[serde(alias = "command")]
+        skill: String,
+    }
+    let Some(shared) = caller.shared.upgrade() else { return Vec::new() };
+    let Ok(asked) = serde_json::from_str::<Asked>(input.get()) else { return Vec::new() };
+    // As the tool looks it up. The tool looks once more, and asks the rules again.
+    let catalog = shared.delegation.definitions.skills_now();
+    let found = catalog.find(skill_name(&asked.skill));
+    found.map(|skill| catalog.names_of(&skill)).unwrap_or_default()
+}
+
+/// The name of a skill in a call, without what may stand around it.
+pub(crate) fn skill_name(asked: &str) -> &str {
+    let name = asked.trim();
+    name.strip_prefix('/').unwrap_or(name)
 }
 
 /// The value that was given; an empty text gives none.

@@ -331,8 +331,15 @@ impl Permissions {
 
     /// Tells whether rules forbid to start agents of a type that has these names.
     pub(crate) fn denies_agent(&self, names: &[String]) -> bool {
-        let call = Call { agent: names, ..Call::new("Agent", &Access::Session) };
+        let call = Call { meant: names, ..Call::new("Agent", &Access::Session) };
         decide(&self.current().policy, &call).verdict == Verdict::Deny
+    }
+
+    /// Tells whether a rule speaks against invoking a skill that has these names, or asks about it.
+    pub(crate) fn takes_skill(&self, names: &[String]) -> Option<Verdict> {
+        let call = Call { meant: names, ..Call::new("Skill", &Access::Session) };
+        let decision = decide(&self.current().policy, &call);
+        (decision.verdict != Verdict::Allow).then_some(decision.verdict)
     }
 
     /// Limits the agent to what its definition says about single tools.

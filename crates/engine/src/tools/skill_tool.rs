@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use centurion_permissions::Access;
+use centurion_config::skills::{SkillCatalog, SkillEntry};
+use centurion_permissions::{Access, Verdict};
 use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,6 +12,7 @@ use serde_json::json;
 
 use crate::agent::Agent;
 use crate::agent::builder::SKILL_TOOL;
+use crate::agent::meant::skill_name;
 use crate::tools::agent_tool::carry_out_skill;
 use crate::turn::skill::{FOLLOW, Invoker, KNOWN_TEXT, find, invoke};
 
@@ -30,8 +32,7 @@ pub(crate) struct SkillInput {
 
 impl SkillInput {
     fn name(&self) -> &str {
-        let name = self.skill.trim();
-        name.strip_prefix('/').unwrap_or(name)
+        skill_name(&self.skill)
     }
 
     fn arguments(&self) -> &str {
@@ -40,6 +41,27 @@ impl SkillInput {
 }
 
 pub(crate) struct SkillTool(pub(crate) Arc<Agent>);
+
+impl SkillTool {
+    /// Asks the rules once more, about the skill that was found now: files may have changed since the call was judged.
+    fn check_rules(
+        &self,
+        catalog: &SkillCatalog,
+        entry: &SkillEntry,
+        context: &ToolContext,
+    ) -> Result<(), ToolError> {
+        match self.0.permissions.takes_skill(&catalog.names_of(entry)) {
+            Some(Verdict::Deny) => {
+                Err(ToolError::failed(format!("a rule denies the skill `{}`", entry.name)))
+            }
+            Some(_) if !context.is_approved => Err(ToolError::failed(format!(
+                "a rule asks about the skill `{}`, and this name meant another one before: try again",
+                entry.name
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
 
 impl Tool for SkillTool {
     type Input = SkillInput;
@@ -60,6 +82,7 @@ impl Tool for SkillTool {
         let catalog = shared.delegation.definitions.skills_now();
         let failed = |error: &dyn std::fmt::Display| ToolError::failed(error.to_string());
         let entry = find(&catalog, input.name(), Invoker::Model).map_err(|it| failed(&it))?;
+        self.check_rules(&catalog, &entry, context)?;
         if entry.card.is_fork && !self.0.starts_agents() {
             return Err(ToolError::failed(
                 "this skill is carried out by an agent, and you have no Agent tool: do without it",

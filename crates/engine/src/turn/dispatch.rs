@@ -323,8 +323,8 @@ impl Dispatch {
         context: &ToolContext,
         aside: &mut Aside,
     ) -> Result<Ready<'a>, Box<Dispatched>> {
-        let (named, agent) = (self.named(&ready.call), self.agent(&ready.call));
-        let suggestions = self.agent.permissions.suggest(&ready.as_call(named.as_deref(), &agent));
+        let (named, meant) = (self.named(&ready.call), self.meant(&ready.call));
+        let suggestions = self.agent.permissions.suggest(&ready.as_call(named.as_deref(), &meant));
         let answer = self.answered_by_hook(&ready, &suggestions, &context.cancel, aside).await;
         let reply = if let Some(answer) = answer {
             answer
@@ -434,8 +434,8 @@ impl Dispatch {
     }
 
     fn judge(&self, ready: &Ready<'_>) -> Decision {
-        let (named, agent) = (self.named(&ready.call), self.agent(&ready.call));
-        let call = ready.as_call(named.as_deref(), &agent);
+        let (named, meant) = (self.named(&ready.call), self.meant(&ready.call));
+        let call = ready.as_call(named.as_deref(), &meant);
         let sharers = match call.access {
             Access::Shell(_) => self.agent.others_at_work(),
             _ => Vec::new(),
@@ -453,10 +453,11 @@ impl Dispatch {
         }
     }
 
-    /// All names of the agent that a call would start.
-    fn agent(&self, call: &ToolUse) -> Vec<String> {
+    /// All names of the agent that a call would start, or of the skill that it would invoke.
+    fn meant(&self, call: &ToolUse) -> Vec<String> {
         match canonical_tool_name(&call.name) {
             "Agent" => meant::names_for_call(&self.agent, &call.input),
+            "Skill" => meant::skill_names_for_call(&self.agent, &call.input),
             _ => Vec::new(),
         }
     }
@@ -509,9 +510,9 @@ impl<'c> Ready<'c> {
 
 impl Ready<'_> {
     /// As the rules see it.
-    fn as_call<'a>(&'a self, named: Option<&'a Path>, agent: &'a [String]) -> Call<'a> {
+    fn as_call<'a>(&'a self, named: Option<&'a Path>, meant: &'a [String]) -> Call<'a> {
         let (tool, input) = (self.call.name.as_str(), Some(&*self.call.input));
-        Call { tool, access: &self.access, named, input, agent, links: &DiskLinks }
+        Call { tool, access: &self.access, named, input, meant, links: &DiskLinks }
     }
 }
 

@@ -220,7 +220,7 @@ impl Scene {
             named,
             input: Some(&raw),
             links: &DiskLinks,
-            agent: &[],
+            meant: &[],
         };
         if decide(&self.policy, &call).verdict != Verdict::Allow {
             return None;
