@@ -106,6 +106,8 @@ pub(crate) async fn attached(
 }
 
 fn framed(path: &str, content: &str) -> String {
+    // Reasons and names are others' words, too.
+    let content = contain(content);
     format!("<system-reminder>\nThe text mentions {path}. It holds:\n{content}\n</system-reminder>")
 }
 
