@@ -26,8 +26,8 @@ pub use catalog::{
     SkillLoader,
 };
 pub use definition::{
-    SKILL_GRAMMAR, SKILL_KEYS, Shell, SkillDefinition, SkillFileError, SkillKind, SkillOrigin,
-    SkillSource, read_skill,
+    RuleValueError, SKILL_GRAMMAR, SKILL_KEYS, Shell, SkillDefinition, SkillFileError, SkillKind,
+    SkillOrigin, SkillSource, read_skill,
 };
 pub use expand::{
     CommandForm, ExpandError, Expanded, FilledText, Invocation, Piece, SkillCommand, Template,

@@ -38,11 +38,9 @@ pub(crate) fn adapt_skill(
 ) -> SkillDefinition {
     let mut skill = skill;
     let variables = &plugin.variables;
-    // They are put into the body when it is expanded: no value of theirs may become a command.
+    // They are put into the body and the rules when those are used: no value of theirs may become a command or a
+    // pattern.
     skill.plugin_variables = variables.clone();
-    for rule in skill.allowed_tools.iter_mut().flat_map(|rules| &mut rules.value) {
-        *rule = variables.fill(rule);
-    }
     fill_hooks(&mut skill.hooks, variables);
     let line = skill.power_line();
     if let (Some(_), Some(reason)) = (line, plugin.power.limit()) {

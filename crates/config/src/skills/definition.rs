@@ -91,11 +91,38 @@ pub struct SkillDefinition {
 }
 
 impl SkillDefinition {
-    /// A rule of its lists of tools, with the directories that it names.
-    pub fn fill_rule(&self, rule: &str, project_dir: &Path) -> String {
-        let skill_dir = self.origin.directory().display().to_string();
-        rule.replace("${CLAUDE_SKILL_DIR}", &skill_dir)
-            .replace("${CLAUDE_PROJECT_DIR}", &project_dir.display().to_string())
+    /// A rule of its lists of tools, with the directories and the values of its plugin that it names, in one pass. What
+    /// is put in cannot mean more than itself: a value that has syntax of rules in it is refused.
+    pub fn fill_rule(&self, rule: &str, project_dir: &Path) -> Result<String, RuleValueError> {
+        let (mut filled, mut rest) = (String::with_capacity(rule.len()), rule);
+        while let Some((before, after)) = rest.split_once("${") {
+            filled.push_str(before);
+            let named = after.split_once('}');
+            let value = named.and_then(|(name, _)| self.rule_value(name, project_dir));
+            let (Some((name, behind)), Some(value)) = (named, value) else {
+                filled.push_str("${");
+                rest = after;
+                continue;
+            };
+            let is_syntax = |it: char| it.is_control() || RULE_SYNTAX.contains(it);
+            if let Some(character) = value.chars().find(|it| is_syntax(*it)) {
+                let (rule, name) = (rule.to_owned(), name.to_owned());
+                return Err(RuleValueError { rule, name, character });
+            }
+            filled.push_str(&value);
+            rest = behind;
+        }
+        filled.push_str(rest);
+        Ok(filled)
+    }
+
+    /// The value of a variable in a rule.
+    fn rule_value(&self, name: &str, project_dir: &Path) -> Option<String> {
+        match name {
+            "CLAUDE_SKILL_DIR" => Some(self.origin.directory().display().to_string()),
+            "CLAUDE_PROJECT_DIR" => Some(project_dir.display().to_string()),
+            _ => self.plugin_variables.iter().find(|(it, _)| *it == name).map(|it| it.1.to_owned()),
+        }
     }
 
     /// Checks that a model may invoke it.
@@ -114,6 +141,20 @@ impl SkillDefinition {
         let summary = self.description.as_ref().map(|it| it.as_str()).or_else(first);
         summary.filter(|summary| !summary.is_empty())
     }
+}
+
+/// Characters that mean something in the patterns of rules.
+const RULE_SYNTAX: &str = "*?[]{}()\\";
+
+/// The reason why a value cannot stand in a rule.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "the rule `{rule}` is off: the value of `{name}` holds {character:?}, which would mean something in a rule"
+)]
+pub struct RuleValueError {
+    rule: String,
+    name: String,
+    character: char,
 }
 
 /// Shell that runs the commands in a skill's text.

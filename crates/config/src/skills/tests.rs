@@ -215,3 +215,21 @@ fn a_skill_of_a_plugin_may_name_itself() {
     assert_eq!(named("---\nname: ../x\n---\n"), "kit:rules");
     assert_eq!(named("text"), "kit:rules");
 }
+
+#[test]
+fn a_value_in_a_rule_is_put_in_once_and_means_nothing_but_itself() {
+    let (mut skill, _) = read("x");
+    let rule = "Bash(${CLAUDE_SKILL_DIR}/run ${CLAUDE_PROJECT_DIR} ${HOME} ${*)";
+    let filled = skill.fill_rule(rule, Path::new("/my ${CLAUDE_SKILL_DIR}"));
+    assert!(filled.is_err(), "{filled:?}");
+    let filled = skill.fill_rule(rule, Path::new("/my repo"));
+    let expected = "Bash(/p/.claude/skills/deploy/run /my repo ${HOME} ${*)";
+    assert_eq!(filled.unwrap(), expected);
+    for odd in ["/a*", "/a)", "/a(b", "/[a]", "/a?", "/{a,b}", "/a\\", "/a\nb"] {
+        skill.origin.path = Path::new(odd).join("SKILL.md");
+        let refused = skill.fill_rule("Bash(${CLAUDE_SKILL_DIR}/run)", Path::new("/repo"));
+        assert!(refused.is_err_and(|it| it.to_string().contains("CLAUDE_SKILL_DIR")), "{odd}");
+        assert!(skill.fill_rule("Read(${CLAUDE_PROJECT_DIR}/**)", Path::new(odd)).is_err());
+        assert_eq!(skill.fill_rule("Bash(x *)", Path::new(odd)).unwrap(), "Bash(x *)");
+    }
+}

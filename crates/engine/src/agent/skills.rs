@@ -185,10 +185,14 @@ impl Agent {
         let origin = RuleOrigin::Role(format!("skill {}", skill.name));
         let mut rules = Vec::with_capacity(texts.len());
         for text in texts {
-            match Rule::parse(&skill.fill_rule(text, &self.workspace.root()), origin.clone()) {
+            let filled = skill.fill_rule(text, &self.workspace.root());
+            let rule = filled.map_err(|error| error.to_string()).and_then(|text| {
+                Rule::parse(&text, origin.clone()).map_err(|error| error.to_string())
+            });
+            match rule {
                 Ok(rule) => rules.push(rule),
-                Err(error) => {
-                    self.inform("warning", format!("skill `{}`: {error}", skill.name));
+                Err(reason) => {
+                    self.inform("warning", format!("skill `{}`: {reason}", skill.name));
                 }
             }
         }

@@ -197,7 +197,9 @@ fn variables_stand_in_the_texts_of_agents_and_skills() {
     let expanded = expand(&skill.template(), &invocation).unwrap();
     let [Piece::Text(filled)] = expanded.pieces.as_slice() else { panic!("{expanded:?}") };
     assert_eq!(filled.text, format!("Keep it in {}.", data.display()));
-    assert_eq!(skill.allowed_tools.as_ref().unwrap().value, [format!("Bash({root}/run *)")]);
+    let rule = &skill.allowed_tools.as_ref().unwrap().value[0];
+    let filled = skill.fill_rule(rule, Path::new("/repo"));
+    assert_eq!(filled, Ok(format!("Bash({root}/run *)")));
 }
 
 #[test]
