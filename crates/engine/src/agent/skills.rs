@@ -42,11 +42,26 @@ impl AgentSkills {
     }
 }
 
-/// The rules of the skills in force, to go back to.
-pub(crate) struct SkillRules {
+/// Guard: takes back the rules that skills put in force while this is held.
+pub(crate) struct SkillRules<'a> {
+    agent: &'a Agent,
     role: Role,
+    /// A skill was in force already.
+    has_own: bool,
     freed: HashSet<String>,
     denied: Vec<Rule>,
+}
+
+impl Drop for SkillRules<'_> {
+    fn drop(&mut self) {
+        let mut state = self.agent.skills.state.lock();
+        state.freed = std::mem::take(&mut self.freed);
+        state.denied = std::mem::take(&mut self.denied);
+        if !self.has_own {
+            state.own_role = None;
+        }
+        self.agent.permissions.confine(std::mem::take(&mut self.role));
+    }
 }
 
 /// The texts about skills that the agent was told.
@@ -233,18 +248,13 @@ impl Agent {
         }
     }
 
-    /// The role with the rules of the skills in force, to go back to.
-    pub(crate) fn role_now(&self) -> SkillRules {
+    /// Notes the rules of the skills in force. Those that come while this is held go with it, also where the work in
+    /// between is dropped.
+    pub(crate) fn hold_skill_rules(&self) -> SkillRules<'_> {
         let state = self.skills.state.lock();
         let (freed, denied) = (state.freed.clone(), state.denied.clone());
-        SkillRules { role: self.permissions.role(), freed, denied }
-    }
-
-    /// Takes back the rules that were put in force since.
-    pub(crate) fn take_back_rules(&self, rules: SkillRules) {
-        let mut state = self.skills.state.lock();
-        (state.freed, state.denied) = (rules.freed, rules.denied);
-        self.permissions.confine(rules.role);
+        let has_own = state.own_role.is_some();
+        SkillRules { agent: self, role: self.permissions.role(), has_own, freed, denied }
     }
 
     /// The request settings of the skills in force.

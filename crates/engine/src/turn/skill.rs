@@ -171,9 +171,9 @@ pub(crate) async fn invoke(
     let expanded = expanded.map_err(|source| SkillError::Expand { name: name(), source })?;
     let dispatch = dispatch_of(shared, agent);
     // The tools that the skill frees are free for its commands now, and for the agent once the skill is in force.
-    let before = agent.role_now();
+    let rules = agent.hold_skill_rules();
     let body = run_commands(shared, &dispatch, &definition, &expanded, cancel).await;
-    agent.take_back_rules(before);
+    drop(rules);
     let text = SkillText::new(&definition, body?);
     let mut attached = mention::attached(&dispatch, &mentioning(&expanded), cancel).await;
     if by == Invoker::Person && definition.fork.is_some() {
