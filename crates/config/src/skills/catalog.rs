@@ -290,6 +290,7 @@ impl Search {
     fn enter(&mut self, sources: &SkillSources, mut entry: SkillEntry, prefix: Option<&str>) {
         if let Some(prefix) = prefix
             && self.winners.contains(entry.name.as_str())
+            && sources.is_prefix(prefix)
         {
             entry.name = format!("{prefix}:{}", entry.name);
         }

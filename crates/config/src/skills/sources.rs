@@ -141,6 +141,13 @@ impl SkillSources {
         self.plugin_folders.iter().any(|plugin| Some(plugin.as_path()) == folder)
     }
 
+    /// Checks that a directory's name can stand before those of its skills: it is none of a plugin, whose skills a
+    /// repository would take the place of.
+    pub(super) fn is_prefix(&self, directory: &str) -> bool {
+        let is_plugin = |it: &PluginSkills| it.plugin.to_lowercase() == directory.to_lowercase();
+        check_skill_name(directory).is_ok() && !self.plugins.iter().any(is_plugin)
+    }
+
     /// The plugin that a skill belongs to.
     pub(super) fn plugin(&self, origin: &SkillOrigin) -> Option<&PluginSkills> {
         let name = origin.plugin.as_ref()?;

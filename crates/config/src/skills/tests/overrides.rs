@@ -101,3 +101,23 @@ fn settings_and_strength_count_for_skills_that_are_too_many_to_be_listed() {
     assert_eq!(source("zz-own"), SkillSource::User, "a project does not take the user's names");
     assert_eq!(source("a000"), SkillSource::User);
 }
+
+#[test]
+fn a_directory_of_a_repository_takes_no_name_of_a_plugins_skill() {
+    let machine = Machine(tempfile::tempdir().unwrap());
+    machine.skill("home/.claude/skills/fix/SKILL.md");
+    machine.skill("kit/skills/fix/SKILL.md");
+    let nested = ["kit", "KIT", "web", "kit\u{202e}", "a:b", "apps/web"];
+    for directory in nested {
+        machine.skill(&format!("repo/{directory}/.claude/skills/fix/SKILL.md"));
+    }
+    let mut sources = SkillSources::clone(&catalog(&machine, "{}").sources);
+    sources.bundled = false;
+    sources.folders = ProjectFolders { cwd: machine.path("repo"), ..ProjectFolders::default() };
+    sources.nested = nested.map(|directory| machine.path("repo").join(directory)).to_vec();
+    let catalog = SkillLoader::new().load(&sources, &SystemWorld);
+    let names: Vec<_> = catalog.active.iter().map(|skill| skill.name.as_str()).collect();
+    assert_eq!(names, ["apps/web:fix", "fix", "kit:fix", "web:fix"]);
+    assert_eq!(catalog.find("kit:fix").unwrap().origin.source, SkillSource::Plugin);
+    assert_eq!(catalog.shadowed.len(), 4);
+}
