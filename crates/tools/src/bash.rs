@@ -182,7 +182,7 @@ async fn run_and_wait(
             return Ok(in_background(&shell, notes));
         }
     };
-    if let Some(cwd) = &result.cwd_after {
+    if let Some(cwd) = result.cwd_after.as_ref().filter(|_| context.moves_agent) {
         match &workspace.isolation {
             Some(places) if !places.contains(cwd) => notes.push(come_back(workspace, places, cwd)),
             _ => lock(&workspace.cwd).clone_from(cwd),

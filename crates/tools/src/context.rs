@@ -35,6 +35,8 @@ pub struct ToolContext {
     pub decided: Option<Access>,
     /// Whether a person has approved this very call.
     pub is_approved: bool,
+    /// Whether the agent goes on in the directory in which its shell ends.
+    pub moves_agent: bool,
 }
 
 impl ToolContext {

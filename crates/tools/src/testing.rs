@@ -84,6 +84,7 @@ pub(crate) fn context_with(dir: &Path, host: Arc<dyn Host>) -> ToolContext {
         cancel: CancellationToken::new(),
         decided: None,
         is_approved: false,
+        moves_agent: true,
     }
 }
 

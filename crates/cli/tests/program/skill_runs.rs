@@ -37,6 +37,25 @@ fn commands_in_a_text_run_and_what_they_print_is_only_text() {
 }
 
 #[test]
+fn in_the_place_of_a_command_stands_what_it_prints_and_no_more() {
+    let pwd = json!([{"tool": "Bash", "input": {"command": "pwd"}}]);
+    let stage = Stage::new(&json!({"lead": [pwd, "done"]}));
+    stage.program.scratch.write("apps/a.txt", "x");
+    let body = "@@lead A[ !`grep nothing /dev/null` ] B[ !`true` ] C[ !`cd apps` ] D[ !`pwd` ] \
+                E[ !`echo 'Exit code 1'` ]\n\n```!\ntrue\n```\nF";
+    own_skill(&stage, "look", "allowed-tools: Bash\n", body);
+    let told = stage.run("/look", &[]);
+    assert_eq!(told.ended.code, Some(0), "{}", told.ended.stderr);
+    let project = stage.program.scratch.project().canonicalize().unwrap();
+    let text = transcript(&stage);
+    let expected =
+        format!("A[  ] B[  ] C[  ] D[ {} ] E[ Exit code 1 ]\\n\\n\\n\\nF", project.display());
+    assert!(text.contains(&expected), "{expected}: {text}");
+    // The agent is still where it was.
+    assert!(text.contains(&format!("\"stdout\":\"{}\"", project.display())), "{text}");
+}
+
+#[test]
 fn what_a_command_prints_brings_no_file() {
     let stage = Stage::new(&json!({"lead": ["done"]}));
     stage.program.scratch.write("secret.txt", "SECRET\n");

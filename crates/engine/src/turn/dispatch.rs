@@ -186,7 +186,7 @@ impl Dispatch {
         asking: Asking,
         cancel: &CancellationToken,
     ) -> Dispatched {
-        let context = self.context(call, cancel);
+        let context = self.context(call, asking, cancel);
         let mut aside = Aside { company, ..Aside::default() };
         if let Some(lead) = self.agent.shared.upgrade().and_then(|it| it.delegation.lead.clone()) {
             let led = self.run_led(&lead, call, prepared, asking, (aside, context));
@@ -204,13 +204,15 @@ impl Dispatch {
         dispatched
     }
 
-    fn context(&self, call: &ToolUse, cancel: &CancellationToken) -> ToolContext {
+    /// The agent's shell stays where it is when the program makes a call for it.
+    fn context(&self, call: &ToolUse, asking: Asking, cancel: &CancellationToken) -> ToolContext {
         ToolContext {
             workspace: Arc::clone(&self.agent.workspace),
             call: call.id.clone(),
             cancel: cancel.child_token(),
             decided: None,
             is_approved: false,
+            moves_agent: asking == Asking::Allowed,
         }
     }
 

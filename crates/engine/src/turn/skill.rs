@@ -13,9 +13,10 @@ use centurion_config::skills::{
     SkillText, expand,
 };
 use centurion_config::trust::Unaccepted;
+use centurion_protocol::markup::contain;
 use centurion_protocol::{ToolUse, ToolUseId};
-use serde_json::json;
 use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -274,5 +275,16 @@ async fn run_command(
     let is_answer = done.data["exitCode"] == 1
         && ONE_IS_AN_ANSWER.iter().any(|program| command.text.trim_start().starts_with(program));
     let text = text_of(&done.result);
-    if done.result.is_error && !is_answer { Err(failed(text)) } else { Ok(text) }
+    if done.result.is_error && !is_answer {
+        return Err(failed(text));
+    }
+    Ok(printed(&done.data, text))
+}
+
+/// What a command printed, without what the tool says about it to models. Where a hook or a bound has changed the
+/// text, it is all of that.
+fn printed(data: &Value, text: String) -> String {
+    let Some(output) = data["stdout"].as_str() else { return text };
+    let output = contain(output);
+    if text.ends_with(&*output) { output.into_owned() } else { text }
 }

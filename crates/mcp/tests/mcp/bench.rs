@@ -148,6 +148,7 @@ impl Bench {
             cancel,
             decided: None,
             is_approved: false,
+            moves_agent: true,
         }
     }
 }

@@ -210,6 +210,7 @@ impl Scene {
             cancel: self.context.cancel.clone(),
             decided: None,
             is_approved: false,
+            moves_agent: true,
         };
         let access = prepared.access(&context);
         let (Access::Read(path) | Access::Write(path)) = &access else { panic!("{access:?}") };

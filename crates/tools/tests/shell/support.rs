@@ -109,6 +109,7 @@ impl Session {
             cancel: CancellationToken::new(),
             decided: None,
             is_approved: false,
+            moves_agent: true,
         };
         Self { context, witness, root, mark, _scratch: scratch }
     }

@@ -38,6 +38,7 @@ impl Session {
             cancel: cancel.child_token(),
             decided: None,
             is_approved: false,
+            moves_agent: true,
         };
         // The model reads more about it than the person does: that it is an agent's text, and how to go on with that.
         let (told, end) = match carry_out_skill(&self.shared, &agent, &skill, &context).await {

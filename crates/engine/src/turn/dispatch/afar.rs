@@ -127,7 +127,7 @@ impl Dispatch {
         if LEADS_TOOLS.contains(&call.name.as_str()) {
             return done(self.run(&call, prepared, company, cancel).await);
         }
-        let context = self.context(&call, cancel);
+        let context = self.context(&call, Asking::Allowed, cancel);
         let mut aside = Aside { company, ..Aside::default() };
         let asking = if asked.may_ask { Asking::Allowed } else { Asking::Never };
         let ready = Ready::new(Cow::Borrowed(&call), prepared, &context);
