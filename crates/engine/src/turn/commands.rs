@@ -74,7 +74,16 @@ fn typable(skills: &SkillCatalog) -> impl Iterator<Item = &SkillEntry> {
 
 /// The command that an item is; `None` for other text, and in a session without commands.
 pub(crate) fn command_of<'i>(shared: &Shared, item: &'i Item) -> Option<Typed<'i>> {
-    Typed::of_item(item).filter(|_| shared.delegation.definitions.has_commands())
+    Typed::text_of_item(item).and_then(|text| read_command(shared, text))
+}
+
+/// The command that a text begins with; `None` for other text, and in a session without commands.
+pub(crate) fn read_command<'t>(shared: &Shared, text: &'t str) -> Option<Typed<'t>> {
+    let definitions = &shared.delegation.definitions;
+    if !text.trim_start().starts_with('/') || !definitions.has_commands() {
+        return None;
+    }
+    Typed::read_among(text, &definitions.skills())
 }
 
 /// The answer to an unknown command, with the names that were probably meant.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use centurion_config::skills::SkillCatalog;
 use centurion_protocol::Block;
 
 use crate::message::queue::{Item, Origin};
@@ -78,10 +79,33 @@ impl<'t> Typed<'t> {
         (begins && name.chars().all(is_usual)).then(|| Self { name, arguments: arguments.trim() })
     }
 
-    /// The command that an item is, if a person typed nothing else.
-    pub(crate) fn of_item(item: &'t Item) -> Option<Self> {
+    /// The command that a text begins with where these are the names of skills: names that are no single word, such as
+    /// `c++` or `my skill`, are found by the longest that the text begins with. A word that names a command by itself
+    /// goes first, so that no skill is put between a command and its arguments.
+    pub(crate) fn read_among(text: &'t str, skills: &SkillCatalog) -> Option<Self> {
+        let plain = Self::read(text);
+        let Some(rest) = text.trim().strip_prefix('/') else { return plain };
+        let is_command = |it: &Self| is_built_in(it.name) || skills.find(it.name).is_some();
+        if plain.as_ref().is_some_and(is_command) {
+            return plain;
+        }
+        let names = skills.active.iter().map(|skill| skill.name.as_str());
+        let behind = |name: &str| {
+            let behind = rest.strip_prefix(name)?;
+            behind.chars().next().is_none_or(char::is_whitespace).then_some(behind)
+        };
+        let found = names.filter_map(|name| behind(name)).min_by_key(|behind| behind.len());
+        let longest = found.and_then(|behind| {
+            let name = rest.get(..rest.len() - behind.len())?;
+            Some(Self { name, arguments: behind.trim() })
+        });
+        longest.or(plain)
+    }
+
+    /// The text that an item is, if a person typed nothing else.
+    pub(crate) fn text_of_item(item: &'t Item) -> Option<&'t str> {
         match (&item.origin, item.content.as_slice()) {
-            (Origin::Person, [Block::Text(text)]) => Self::read(text),
+            (Origin::Person, [Block::Text(text)]) => Some(text),
             _ => None,
         }
     }

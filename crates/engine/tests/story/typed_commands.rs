@@ -194,3 +194,28 @@ async fn a_host_chooses_the_skills_that_models_may_invoke() {
         assert!(init["slash_commands"].to_string().contains("fix"), "people may type it");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn every_name_that_is_listed_can_be_typed_and_none_stands_before_a_commands_arguments() {
+    let bench = Bench::cast(&json!({"lead": ["done"]}));
+    for name in ["c++", "my skill", "my skill set", "deploy", "deploy to", "cost of", "réviser"] {
+        skill(&bench, name, "", &format!("@@lead <{name}>: $ARGUMENTS."));
+    }
+    for (typed, expected) in [
+        ("/c++ a b", "<c++>: a b."),
+        ("/my skill a", "<my skill>: a."),
+        ("/my skill set", "<my skill set>: ."),
+        (" /my skill  settle\n", "<my skill>: settle."),
+        ("/deploy to prod", "<deploy>: to prod."),
+        ("/réviser x", "<réviser>: x."),
+        ("/deploy /my skill x", "<my skill>: x."),
+    ] {
+        let told = bench.run(typed).await;
+        let text = said(&told.asked[0]);
+        assert!(text.contains(expected), "{typed}: {text}");
+    }
+    let told = bench.run("/cost of it").await;
+    assert!(told.asked.is_empty(), "a command of the program goes first");
+    let told = bench.run("/my skil").await;
+    assert_eq!(told.outcome, Some(Outcome::CommandFailed));
+}

@@ -17,7 +17,7 @@ use super::{Driver, Run};
 use crate::message::queue::{Item, Origin, Priority};
 use crate::policy::permissions::Objection;
 use crate::toolset::servers::Expansion;
-use crate::turn::commands::{SWITCHED_OFF, unknown_command};
+use crate::turn::commands::{SWITCHED_OFF, read_command, unknown_command};
 use crate::turn::dispatch::Aside;
 use crate::turn::mention::{self, Mentioning};
 use crate::turn::skill::{InvokedSkill, Invoker, KNOWN_TEXT, SkillError, find, invoke};
@@ -162,8 +162,9 @@ impl Driver {
         let mentioned = servers.mentioned(&text).await;
         let mut files = mention::attached(&self.dispatch, &[Mentioning::all(&text)], cancel).await;
         let has_commands = self.shared.delegation.definitions.has_commands();
-        let refused = match (servers.command(&text), Typed::read(&text)) {
-            (command, typed) if !has_commands => {
+        let refused = match (servers.command(&text), read_command(&self.shared, &text)) {
+            (command, _) if !has_commands => {
+                let typed = Typed::read(&text);
                 let is_command = command.is_some() || typed.is_some_and(|it| !it.may_be_path());
                 is_command.then(|| ExpandRefusal::Failed(SWITCHED_OFF.to_owned()))
             }
@@ -251,7 +252,8 @@ impl Driver {
             }
             Err(error) => return Err(failed(&error)),
         }
-        while let Some(next) = Typed::read(arguments).filter(|_| entries.len() < MOST_STACKED)
+        while let Some(next) =
+            Typed::read_among(arguments, &catalog).filter(|_| entries.len() < MOST_STACKED)
             && let Ok(entry) = find(&catalog, next.name, Invoker::Person)
         {
             if entry.card.is_fork {
