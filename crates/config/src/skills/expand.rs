@@ -9,6 +9,7 @@
 
 mod arguments;
 mod cut;
+mod evaluating;
 mod placeholder;
 mod shell_context;
 mod shell_data;
@@ -118,7 +119,7 @@ pub enum ExpandError {
 pub enum Unquotable {
     #[error(
         "it holds characters that the shell may give a meaning here; write the placeholder in double \
-         quotes, outside of other syntax"
+         quotes, outside of other syntax and of builtins such as `read`, `unset`, `let` and `[ -v`"
     )]
     UnknownContext,
     #[error("no value is put in after `<<`, where it could end the here-document")]

@@ -5,6 +5,7 @@
 //! command unknown: it is better to refuse a value than to quote it for another place than it has.
 
 use super::Unquotable;
+use super::evaluating::SimpleWords;
 
 /// Reading of a value at one point of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,8 @@ enum Frame {
     /// A list of commands in parentheses. Where it is part of a word, `outer` is the state of that word.
     Parentheses {
         outer: Word,
+        /// The words of the simple command that they are part of.
+        outer_words: SimpleWords,
     },
     DoubleQuotes,
     SingleQuotes,
@@ -107,6 +110,10 @@ pub(super) struct ShellReader {
     /// Number of letters of `case` that the word has; more than four once it is another word.
     case_letters: u8,
     certainty: Certainty,
+    /// The words of the simple command at the end of the text.
+    words: SimpleWords,
+    /// A variable may evaluate what is assigned to it.
+    has_evaluating_variable: bool,
 }
 
 impl ShellReader {
@@ -120,6 +127,8 @@ impl ShellReader {
             less: 0,
             case_letters: 0,
             certainty: Certainty::Known,
+            words: SimpleWords::default(),
+            has_evaluating_variable: false,
         }
     }
 
@@ -159,9 +168,17 @@ impl ShellReader {
         }
     }
 
+    /// Checks that a value here is a word of a builtin that would evaluate it, however it is quoted.
+    pub(super) fn is_evaluated(&self) -> bool {
+        let is_assignment = self.word == Word::Assignment;
+        self.words.evaluate(is_assignment) || (is_assignment && self.has_evaluating_variable)
+    }
+
     /// Reads on.
     pub(super) fn read(&mut self, text: &str) {
         for byte in text.bytes() {
+            self.words.read(byte);
+            self.has_evaluating_variable |= self.words.declare_evaluating();
             self.read_byte(byte);
         }
     }
@@ -243,7 +260,11 @@ impl ShellReader {
             b'&' if matches!(self.previous, b'<' | b'>') => self.start_word(Word::Descriptor),
             b'|' if self.previous == b'>' => {}
             b' ' | b'\t' if self.word == Word::TargetStart => {}
-            b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' => self.end_word(byte, Word::Start),
+            b' ' | b'\t' => self.end_word(byte, Word::Start),
+            b'\n' | b';' | b'&' | b'|' => {
+                self.words = SimpleWords::default();
+                self.end_word(byte, Word::Start);
+            }
             b'(' => self.open_parenthesis(byte),
             b')' => self.close_parenthesis(byte),
             b'{' if self.previous == b'$' => self.frames.push(Frame::Simple { closing: b'}' }),
@@ -267,15 +288,22 @@ impl ShellReader {
             // A list of values, or a pattern, too.
             _ => return self.lose(byte),
         };
-        self.frames.push(Frame::Parentheses { outer });
+        self.open_commands(outer);
+    }
+
+    /// Opens a list of commands that stands in a word, or is one.
+    fn open_commands(&mut self, outer: Word) {
+        self.frames.push(Frame::Parentheses { outer, outer_words: self.words });
+        self.words = SimpleWords::default();
         self.start_word(Word::Start);
     }
 
     fn close_parenthesis(&mut self, byte: u8) {
         self.end_word(byte, Word::Start);
         if self.certainty == Certainty::Known
-            && let Some(Frame::Parentheses { outer }) = self.frames.pop()
+            && let Some(Frame::Parentheses { outer, outer_words }) = self.frames.pop()
         {
+            self.words = outer_words;
             self.word = outer;
             self.case_letters = u8::MAX;
         }
@@ -288,10 +316,7 @@ impl ShellReader {
             }
             (_, b'`') => self.frames.push(Frame::Backquotes),
             (TWO_DOLLARS, b'(' | b'{' | b'[') | (b'$', b'[') => self.lose(byte),
-            (b'$', b'(') => {
-                self.frames.push(Frame::Parentheses { outer: self.word });
-                self.start_word(Word::Start);
-            }
+            (b'$', b'(') => self.open_commands(self.word),
             (b'$', b'{') => self.frames.push(Frame::Simple { closing: b'}' }),
             _ => {}
         }

@@ -54,7 +54,15 @@ impl CommandWriter {
         }
         let is_one = matches!(value, Value::One(_));
         let ends_word = next.is_none_or(|byte| b" \t\n".contains(&byte));
-        let data = match self.reader.context() {
+        let context = match self.reader.context() {
+            Context::Unquoted { .. } | Context::DoubleQuotes | Context::SingleQuotes
+                if self.reader.is_evaluated() =>
+            {
+                Context::Unknown
+            }
+            context => context,
+        };
+        let data = match context {
             // An empty value stands for no text in every context.
             _ if !is_one && words.is_empty() && text.trim().is_empty() => String::new(),
             Context::Unquoted { begins_word, takes_one_word } => {

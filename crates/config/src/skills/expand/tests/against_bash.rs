@@ -218,3 +218,70 @@ fn bash_cuts_quoted_words_where_we_cut_them() {
     let printed = String::from_utf8(printed).unwrap();
     assert_eq!(printed.split_terminator('\0').collect::<Vec<_>>(), expected);
 }
+
+#[test]
+fn no_builtin_evaluates_a_value() {
+    let templates = [
+        "[ -v \"m[$0]\" ]",
+        "[ -v '$0' ]",
+        "test -v $0",
+        "[ x = y -o -v \"$0\" ]",
+        "unset \"a[$0]\"",
+        "unset $0",
+        "builtin unset \"$0\"",
+        "\"let\" \"$0\"",
+        "l\\et $0",
+        "true && let \"x = $0\"",
+        "printf -v \"$0\" x",
+        "printf -v\"a[$0]\" x",
+        "read \"a[$0]\" <<< x",
+        "while read $0; do break; done <<< x",
+        "declare \"a[$0]=1\"",
+        "declare \"$0\"",
+        "declare -i x=\"$0\"",
+        "declare -i x; x=\"$0\"",
+        "typeset -a \"x=$0\"",
+        "export \"a[$0]=1\"",
+        "readonly '$0'",
+        "f() { local \"$0\"; local -i y=$0; }; f",
+        "mapfile -t \"$0\" <<< x",
+        "mapfile -C \"$0\" -c 1 x <<< x",
+        "getopts x \"$0\" -x",
+        "compgen -W \"$0\"",
+        "wait -p \"a[$0]\" -n",
+        "echo \"$(unset \"a[$0]\")\" \"$0\"",
+        "unset \"$(echo x)\" \"a[$0]\"",
+        "(( $0 )); (( x[$0] ))",
+        "[[ -v $0 ]]; [[ \"$0\" -eq 1 ]]",
+        "echo $(( $0 )) ${x:$0} ${x[$0]}",
+        "x[$0]=1",
+        "[ \"$0\" -eq 1 ]; exit \"$0\"; return \"$0\"; shift \"$0\"; printf %d \"$0\"; ulimit \"$0\"",
+    ];
+    let values = [
+        "a[$(canary)]",
+        "$(canary)",
+        "`canary`",
+        "a[`canary`]=1",
+        "x]$(canary)[",
+        "x=a[$(canary)]",
+    ];
+    let mut commands = Vec::new();
+    for (template, value) in templates.iter().flat_map(|it| values.map(|value| (it, value))) {
+        commands.extend(only_command(template, &quoted(value)));
+    }
+    assert!(!commands.is_empty());
+    let (_, ran) = run_all(&commands);
+    assert_eq!(ran, "");
+    // What is no word of theirs arrives as before.
+    for (template, expected) in [
+        ("export X=\"$0\"; printf %s \"$X\"", "a b[$(canary)]"),
+        ("unset x; printf %s $0", "a b[$(canary)]"),
+        ("printf %s \"$0\" | while read x; do :; done; printf %s '$0'", "a b[$(canary)]"),
+        ("printf %s \"$(unset y)\" \"$0\"", "a b[$(canary)]"),
+    ] {
+        let command = only_command(template, &quoted(expected)).expect(template);
+        let (printed, ran) = run_all(&[command]);
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        assert!(printed.starts_with(expected) && ran.is_empty(), "{template}: {printed} {ran}");
+    }
+}
