@@ -284,7 +284,10 @@ fn answer(request: &Recorded, root: &Path) -> Reply {
     let body = request.json();
     let messages = body["messages"].as_array().unwrap();
     let has_results = messages.last().is_some_and(|last| last.to_string().contains("tool_result"));
-    if has_results {
+    let is_scout = messages[0].to_string().contains("@@scout");
+    // Skills of a nested directory are there once a file of it was read.
+    let is_second = has_results && messages.len() == 3 && !is_scout;
+    if has_results && !is_second {
         return Reply::text("done");
     }
     let repo = root.join("repo");
@@ -298,7 +301,14 @@ fn answer(request: &Recorded, root: &Path) -> Reply {
         ("Bash", json!({"command": format!("touch {mark}"), "dangerouslyDisableSandbox": true})),
         ("Write", json!({"file_path": path(&repo, "written.txt"), "content": "x"})),
     ];
-    if !prompt.contains("@@scout") {
+    if !is_scout {
+        // What they free would count for the calls behind them.
+        let skills = ["evil", "run", "sub:evil", "sub:run", "kit:go"];
+        let skills = skills.map(|name| ("Skill", json!({"skill": name})));
+        calls.splice(0..0, skills);
+        calls.push(("Read", json!({"file_path": path(&repo, "sub/file.txt")})));
+    }
+    if !is_scout && !is_second {
         calls.extend([
             ("Read", json!({"file_path": path(&repo, "README.md")})),
             ("Read", json!({"file_path": path(&repo, "leak.txt")})),
@@ -315,7 +325,7 @@ fn answer(request: &Recorded, root: &Path) -> Reply {
             ("Bash", json!({"command": "git blame README.md"})),
         ]);
     }
-    if prompt.contains(WITH_OTHERS) {
+    if prompt.contains(WITH_OTHERS) && !is_second {
         for kind in ["Explore", "general-purpose", "evil"] {
             let input =
                 json!({"description": "look", "prompt": "@@scout look", "subagent_type": kind});
