@@ -162,6 +162,8 @@ pub(crate) struct Run<'a> {
     pub(crate) limits: &'a ModelLimits,
     pub(crate) model: &'a Model,
     pub(crate) session: SessionId,
+    /// Whether a person sits before it.
+    pub(crate) is_interactive: bool,
 }
 
 impl Found {
@@ -219,7 +221,7 @@ impl Found {
         };
         Ok(AgentOptions {
             definitions: self.definitions,
-            rules: rules(args, settings, env)?,
+            rules: rules(run)?,
             main: main_agent(&args.delegation, settings, &self.plugins),
             flags: MainFlags {
                 has_model: args.model.model.is_some(),
@@ -338,7 +340,8 @@ fn fixes_effort(env: &Env) -> bool {
 }
 
 /// The user's choices about agents that others start.
-fn rules(args: &RunArgs, settings: &Settings, env: &Env) -> anyhow::Result<DelegationRules> {
+fn rules(run: &Run<'_>) -> anyhow::Result<DelegationRules> {
+    let Run { args, settings, env, .. } = *run;
     let chosen = settings.subagents();
     let flags = &args.delegation;
     let defaults = DelegationRules::default();
@@ -373,17 +376,23 @@ fn rules(args: &RunArgs, settings: &Settings, env: &Env) -> anyhow::Result<Deleg
         forwards_text: flags.forward_subagent_text
             || env.is_on("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT"),
         append_prompt: flags.append_subagent_system_prompt.clone(),
-        forks: has_forks(chosen.fork.map(|gate| gate.value), env),
+        forks: has_forks(chosen.fork.map(|gate| gate.value), env, run.is_interactive),
         summaries: chosen.summaries,
     })
 }
 
-/// Whether agents can be forked. Every session is without a terminal, so that `interactive` is none.
-fn has_forks(setting: Option<ForkGate>, env: &Env) -> bool {
-    match env.get("CLAUDE_CODE_FORK_SUBAGENT") {
-        Some(_) => env.is_on("CLAUDE_CODE_FORK_SUBAGENT"),
-        None if env.is_on("FEATURE_FORK_SUBAGENT") => false,
-        None => setting == Some(ForkGate::Always),
+/// Whether agents can be forked. A coordinator's cannot, whatever is said here.
+fn has_forks(setting: Option<ForkGate>, env: &Env, is_interactive: bool) -> bool {
+    let gate = match env.get("CLAUDE_CODE_FORK_SUBAGENT") {
+        Some(_) if env.is_on("CLAUDE_CODE_FORK_SUBAGENT") => ForkGate::Always,
+        Some(_) => ForkGate::Off,
+        None if env.is_on("FEATURE_FORK_SUBAGENT") => ForkGate::Interactive,
+        None => setting.unwrap_or(ForkGate::Off),
+    };
+    match gate {
+        ForkGate::Off => false,
+        ForkGate::Interactive => is_interactive,
+        ForkGate::Always => true,
     }
 }
 
@@ -455,5 +464,36 @@ impl AgentServers for Servers {
 
     fn own(&self, server: McpServer) -> Connection {
         self.pool.own(server)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_switches_forks_on_depends_on_who_sits_before_the_session() {
+        // D-11: what says it, with a person and without
+        let (always, feature) = ("CLAUDE_CODE_FORK_SUBAGENT", "FEATURE_FORK_SUBAGENT");
+        for (setting, variables, expected) in [
+            (None, &[][..], [false, false]),
+            (Some(ForkGate::Off), &[], [false, false]),
+            (Some(ForkGate::Interactive), &[], [true, false]),
+            (Some(ForkGate::Always), &[], [true, true]),
+            (None, &[(feature, "1")], [true, false]),
+            (None, &[(feature, "0")], [false, false]),
+            (Some(ForkGate::Interactive), &[(feature, "0")], [true, false]),
+            (None, &[(always, "1")], [true, true]),
+            (Some(ForkGate::Off), &[(always, "1")], [true, true]),
+            (Some(ForkGate::Always), &[(always, "0")], [false, false]),
+            (None, &[(always, "0"), (feature, "1")], [false, false]),
+        ] {
+            let variables =
+                variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            let env = Env::new(variables);
+            let found =
+                [true, false].map(|is_interactive| has_forks(setting, &env, is_interactive));
+            assert_eq!(found, expected, "{setting:?} {env:?}");
+        }
     }
 }

@@ -70,7 +70,8 @@ pub(crate) async fn options(
     let repository = repo_root(&surroundings.cwd);
     let plugins = PluginReloader::new(args, surroundings, &directories, &found.plugins);
     let hook_judge = extensions::hook_judge(surroundings, plugins.judged(), &trust);
-    let asked = Asked { args, surroundings, settings: &settings, env: &env };
+    let is_interactive = person.is_some();
+    let asked = Asked { args, surroundings, settings: &settings, env: &env, is_interactive };
     let (policy, used) = asked.policy(&found, &trust, repository.clone(), &directories)?;
     let bypass = policy::bypass(policy.mode, args, &settings, &surroundings.env);
     let prompt = prompt_options(args, &settings)?;
@@ -147,6 +148,8 @@ struct Asked<'a> {
     surroundings: &'a Surroundings,
     settings: &'a Settings,
     env: &'a Arc<Env>,
+    /// Whether a person sits before it.
+    is_interactive: bool,
 }
 
 /// The model of a run, and what its requests ask for.
@@ -166,7 +169,7 @@ impl Asked<'_> {
         repository: Option<PathBuf>,
         directories: &[PathBuf],
     ) -> anyhow::Result<(Policy, Vec<PathBuf>)> {
-        let Self { args, surroundings, settings, env } = *self;
+        let Self { args, surroundings, settings, env, .. } = *self;
         let mut used = used_files(found, trust, settings, surroundings, env, directories);
         let writable = sandbox::reachable(settings, surroundings, directories);
         let of_user = users_files(args, surroundings, &writable);
@@ -180,7 +183,7 @@ impl Asked<'_> {
 
     /// The instructions that are in force: none in a bare run.
     fn memory(&self, repository: Option<&Path>) -> Option<Memory> {
-        let Self { args, surroundings, settings, env } = *self;
+        let Self { args, surroundings, settings, env, .. } = *self;
         (!args.bare).then(|| memory(surroundings, env, settings, repository))?
     }
 
@@ -205,9 +208,18 @@ impl Asked<'_> {
         model: &Model,
         session: SessionId,
     ) -> anyhow::Result<AgentOptions> {
-        let Self { args, surroundings, settings, env } = *self;
-        let run =
-            delegation::Run { args, settings, env, surroundings, pool, limits, model, session };
+        let Self { args, surroundings, settings, env, is_interactive } = *self;
+        let run = delegation::Run {
+            args,
+            settings,
+            env,
+            surroundings,
+            pool,
+            limits,
+            model,
+            session,
+            is_interactive,
+        };
         found.into_options(&run)
     }
 
@@ -216,7 +228,7 @@ impl Asked<'_> {
         limits: &ModelLimits,
         world: &Arc<dyn World>,
     ) -> anyhow::Result<Requests> {
-        let Self { args, surroundings, settings, env } = *self;
+        let Self { args, surroundings, settings, env, .. } = *self;
         let (chosen, cwd) = (model_choice(args, env, settings), &surroundings.cwd);
         let helper = settings.api_key_helper().map(|command| {
             let helper = HelperCommand::new(command.value, Arc::clone(env), cwd.to_owned());

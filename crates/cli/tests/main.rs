@@ -60,6 +60,8 @@ mod host_requests;
 mod hostile;
 #[path = "program/inspector.rs"]
 mod inspector;
+#[path = "program/interactive.rs"]
+mod interactive;
 #[path = "program/isolation.rs"]
 mod isolation;
 #[path = "program/killed_apart.rs"]
@@ -132,6 +134,8 @@ mod skills;
 mod stage;
 #[path = "program/tasks.rs"]
 mod tasks;
+#[path = "program/terminal.rs"]
+mod terminal;
 #[path = "program/troubleshooting.rs"]
 mod troubleshooting;
 #[path = "program/trust.rs"]

@@ -1,59 +1,10 @@
 //! The view of people on agents in a terminal: a real one, of a size that the test chooses.
 
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 use serde_json::json;
 
 use crate::program::signal;
 use crate::stage::{Stage, agent, bash};
-
-/// A terminal, and the end of it that a person looks at.
-struct Terminal {
-    screen: BufReader<File>,
-    line: File,
-}
-
-impl Terminal {
-    fn new(columns: u16) -> Self {
-        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&screen).unwrap();
-        unlockpt(&screen).unwrap();
-        let size = Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&screen, size).unwrap();
-        let path = ptsname(&screen, Vec::new()).unwrap().into_string().unwrap();
-        let line = OpenOptions::new().read(true).write(true).open(path).unwrap();
-        Self { screen: BufReader::new(File::from(screen)), line }
-    }
-
-    /// Starts a program whose output goes to the terminal.
-    fn start(&self, command: &mut Command) -> Child {
-        let end = || Stdio::from(self.line.try_clone().unwrap());
-        command.stdin(Stdio::null()).stdout(end()).stderr(end()).spawn().unwrap()
-    }
-
-    /// Reads rows until one that fits; gives everything up to it.
-    fn until(&mut self, fits: impl Fn(&str) -> bool) -> Vec<String> {
-        let mut rows = Vec::new();
-        loop {
-            let mut row = String::new();
-            assert_ne!(self.screen.read_line(&mut row).unwrap(), 0, "{rows:?}");
-            let row = row.trim_end_matches(['\r', '\n']).to_owned();
-            let is_it = fits(&row);
-            rows.push(row);
-            if is_it {
-                return rows;
-            }
-        }
-    }
-
-    fn modes(&self) -> Termios {
-        tcgetattr(&self.line).unwrap()
-    }
-}
+use crate::terminal::Terminal;
 
 #[test]
 fn in_a_narrow_terminal_each_line_is_one_row_and_a_signal_leaves_it_as_it_was() {
