@@ -75,7 +75,7 @@ pub(crate) async fn options(
     let (policy, used) = asked.policy(&found, &trust, repository.clone(), &directories)?;
     let bypass = policy::bypass(policy.mode, args, &settings, &surroundings.env);
     let prompt = prompt_options(args, &settings)?;
-    let (start, mut storage) = storage(args, surroundings, &settings, &*world)?;
+    let (start, mut storage) = storage(args, surroundings, &settings, &*world, person.is_some())?;
     storage.mirror = mirror;
     let host = asked.channel(host, &start, &world);
     let limits = ModelLimits::new(&settings);
@@ -495,6 +495,7 @@ fn storage(
     surroundings: &Surroundings,
     settings: &Settings,
     world: &dyn World,
+    is_interactive: bool,
 ) -> anyhow::Result<(Start, Storage)> {
     let session = &args.session;
     let (dirs, cwd) = (&surroundings.dirs, &surroundings.cwd);
@@ -535,8 +536,9 @@ fn storage(
         _ => Redaction::On,
     };
     let is_kept = !session.no_session_persistence;
+    // A person may go back at any time.
     let keeps_files = surroundings.env.is_on("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING")
-        || settings.file_checkpointing_enabled() == Some(true);
+        || settings.file_checkpointing_enabled().unwrap_or(is_interactive);
     let storage = Storage {
         output_dir: if is_kept {
             transcript.with_extension("").join("tool-results")

@@ -21,7 +21,7 @@ use serde_json::value::to_raw_value;
 use crate::MOST_TRANSCRIPT;
 use crate::mirror::Mirror;
 use crate::round::Round;
-use crate::transcript::{Loaded, UsedSkill, used_skills};
+use crate::transcript::{Loaded, UsedSkill, load, used_skills};
 use crate::transcript_file::{JournalError, TranscriptFile};
 
 /// The fields that every line of one transcript repeats.
@@ -342,8 +342,32 @@ impl Journal {
     /// Goes back: what follows comes behind an earlier record, or begins a new conversation. What was said since stays
     /// in the file, on a branch of its own.
     pub fn branch_from(&self, record: Option<RecordId>) -> Result<RecordId, JournalError> {
-        self.state.lock().last = record;
-        self.append(Body::Attachment(AttachmentBody::branch()))
+        self.branch(&mut self.state.lock(), record)
+    }
+
+    /// Goes back in the same way, and reads what the conversation is then.
+    pub fn go_back(&self, record: Option<RecordId>) -> Result<Loaded, JournalError> {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        self.branch(state, record)?;
+        let Some(file) = state.target.file()? else { return Ok(Loaded::default()) };
+        let loaded = load(&file.read()?);
+        state.round = loaded.round.clone();
+        Ok(loaded)
+    }
+
+    fn branch(
+        &self,
+        state: &mut State,
+        record: Option<RecordId>,
+    ) -> Result<RecordId, JournalError> {
+        if state.last != record {
+            // The newest round is on the branch that is left.
+            state.round = Round::default();
+        }
+        state.last = record;
+        let id = self.world.record_id();
+        self.append_to(state, id, Body::Attachment(AttachmentBody::branch()))
     }
 
     /// Appends what waits for the agent.

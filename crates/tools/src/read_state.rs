@@ -87,6 +87,12 @@ impl ReadState {
         paths
     }
 
+    /// Takes over what another one knows, and forgets the rest.
+    pub fn become_as(&self, other: &Self) {
+        let files = Arc::clone(&lock(&other.files));
+        *lock(&self.files) = files;
+    }
+
     /// Learns from the data of an earlier result of a file tool, as transcripts keep it. Ignores data of other tools.
     /// The caller passes results in the order of the transcript.
     pub fn replay(&self, data: &Value) {

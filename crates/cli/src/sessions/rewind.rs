@@ -101,7 +101,10 @@ fn list(history: &FileHistory, json: bool, output: &Output) {
     if json {
         let entry = |prompt: &Prompt| {
             let files = history.changed_since(prompt);
-            json!({"id": prompt.record, "time": prompt.time, "text": prompt.text, "filesChanged": files})
+            json!({
+                "id": prompt.record, "time": prompt.time, "text": prompt.text, "filesChanged": files,
+                "isCurrent": prompt.is_current,
+            })
         };
         return output.json_line(&history.prompts.iter().map(entry).collect::<Vec<_>>());
     }
@@ -112,7 +115,8 @@ fn list(history: &FileHistory, json: bool, output: &Output) {
             1 => "1 file changed since".to_owned(),
             files => format!("{files} files changed since"),
         };
-        output.write(format!("{}  {text}  ({files})\n", prompt.record).as_bytes());
+        let branch = if prompt.is_current || prompt.is_rewind { "" } else { ", taken back" };
+        output.write(format!("{}  {text}  ({files}{branch})\n", prompt.record).as_bytes());
     }
 }
 

@@ -3,7 +3,7 @@
 use centurion_testkit::Reply;
 use serde_json::json;
 
-use crate::program::{Program, eventually};
+use crate::program::{Program, call, eventually};
 use crate::terminal::Person;
 
 /// Waits for this many requests of the conversation itself; gives the last one.
@@ -36,4 +36,54 @@ fn forks_are_offered_to_the_model_of_a_person_who_wants_them() {
         person.sees("hello");
         assert_eq!(person.leaves(), Some(0));
     }
+}
+
+#[test]
+fn a_person_takes_a_prompt_back_with_its_files_and_its_words() {
+    // D-56, context.md 6: copies are kept without a setting
+    let write =
+        |id: &str, text: &str| call(id, "Write", json!({"file_path": "a.txt", "content": text}));
+    let program = Program::answering([
+        call("t0", "Read", json!({"file_path": "a.txt"})),
+        write("t1", "first\n"),
+        Reply::text("FIRST-DONE"),
+        write("t2", "second\n"),
+        Reply::text("SECOND-DONE"),
+        Reply::text("THIRD-DONE"),
+    ]);
+    program.scratch.write("a.txt", "original\n");
+    let content = || std::fs::read_to_string(program.scratch.project().join("a.txt")).unwrap();
+    let mut command = program.command(["FIRST-PROMPT", "--permission-mode", "acceptEdits"]);
+    let mut person = Person::before(&mut command);
+    person.sees("FIRST-DONE");
+    person.types("SECOND-PROMPT\r");
+    person.sees("SECOND-DONE");
+    assert_eq!(content(), "second\n");
+    person.types("/rewind\r\r");
+    person.sees("1 file changed since");
+    person.types("/rewind 2\r");
+    person.sees("taken back");
+    assert_eq!(content(), "first\n");
+    person.types("THIRD-PROMPT\r");
+    person.sees("THIRD-DONE");
+    let sent = asked(&program, 6);
+    assert!(sent.contains("FIRST-PROMPT") && sent.contains("THIRD-PROMPT"), "{sent}");
+    assert!(!sent.contains("SECOND-PROMPT") && !sent.contains("SECOND-DONE"), "{sent}");
+    assert_eq!(person.leaves(), Some(0));
+}
+
+#[test]
+fn no_copies_are_kept_for_a_person_who_does_not_want_them() {
+    let program = Program::answering([
+        call("t1", "Write", json!({"file_path": "n.txt", "content": "n"})),
+        Reply::text("FIRST-DONE"),
+    ]);
+    let settings = json!({"fileCheckpointingEnabled": false}).to_string();
+    let arguments = ["FIRST-PROMPT", "--permission-mode", "acceptEdits", "--settings", &settings];
+    let mut person = Person::before(&mut program.command(arguments));
+    person.sees("FIRST-DONE");
+    person.types("/rewind 1\r");
+    person.sees("not enabled");
+    assert!(program.scratch.project().join("n.txt").exists());
+    assert_eq!(person.leaves(), Some(0));
 }

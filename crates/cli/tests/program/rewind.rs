@@ -80,6 +80,9 @@ fn a_session_goes_back_to_a_prompt_with_its_files_and_its_conversation() {
     assert!(sent.contains("FIRST-PROMPT") && sent.contains("THIRD-PROMPT"), "{sent}");
     assert!(!sent.contains("SECOND-PROMPT") && !sent.contains("second is done"), "{sent}");
 
+    let shown = program.run(&["sessions", "rewind", &id]).stdout;
+    assert!(shown.contains("SECOND-PROMPT  (1 file changed since, taken back)"), "{shown}");
+
     let all = rewind(&program, &id, &listed[0], &["--files"]);
     assert_eq!(all.code, Some(0), "{}{}", all.stdout, all.stderr);
     assert_eq!(content(&program), "original\n");

@@ -102,7 +102,7 @@ impl Session {
             ("reload-skills", _) => CommandEnd::Said(show::reloaded(shared)),
             ("rename", title) => self.rename(title),
             ("resume", _) => CommandEnd::Said(show::sessions(shared)),
-            ("rewind", number) => back::rewind(shared, number),
+            ("rewind", words) => self.rewind(run, words)?,
             ("skills", _) => CommandEnd::Said(self.skills_shown()),
             ("status", _) => CommandEnd::Said(self.status()),
             ("tasks", _) => CommandEnd::Said(show::tasks(shared)),

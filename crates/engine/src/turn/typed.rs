@@ -47,8 +47,8 @@ pub const BUILT_IN_COMMANDS: &[BuiltInCommand] = &[
     built_in("resume", "", "List the sessions of this directory that can be resumed"),
     built_in(
         "rewind",
-        "[number]",
-        "List the prompts, or bring files back to what they were before one",
+        "[number] [files|conversation|both] [--dry-run]",
+        "List the prompts, or take one back with all that came of it: files and conversation, or one of them",
     ),
     built_in("skills", "", "List the skills, and what is left out of the model's list"),
     built_in("status", "", "Show the session, its model, mode and directories"),

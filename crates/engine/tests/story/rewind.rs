@@ -4,13 +4,14 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use centurion_config::memory::{Memory, MemorySources};
 use centurion_engine::{ContextRules, Handle};
 use centurion_protocol::{Block, RecordId, SeededWorld, World as _};
 use centurion_tools::{Rewind, RewindError};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::agent_stage::waits;
+use crate::agent_stage::{starts, waits};
 use crate::bench::{Bench, Told};
 
 /// A bench that keeps what files were. The model does what prompts name: `@@lead`, `@@next`, …
@@ -194,6 +195,128 @@ async fn checkpoints_survive_compaction_and_restart() {
     assert_eq!(rewound.files.len(), 2, "{rewound:?}");
     assert_eq!(content(&a).unwrap(), b"alpha\n");
     assert!(!bench.project().join("b.txt").exists());
+}
+
+/// The results of a session, one for each prompt and command.
+fn results(told: &Told) -> Vec<String> {
+    let text = |event: &Value| match event["result"].as_str() {
+        Some(text) => text.to_owned(),
+        None => event["errors"].to_string(),
+    };
+    told.events.iter().filter(|it| it["type"] == "result").map(text).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_is_taken_back_while_the_session_goes_on() {
+    // D-56, context.md 6
+    let todos = json!([{"content": "LISTED", "status": "pending", "activeForm": "Listing"}]);
+    let bench = keeping(&json!({
+        "begin": ["ready"],
+        "one": [[read("a.txt")], [edit("a.txt", "alpha", "beta")], "ONE-DONE"],
+        "two": [
+            [edit("a.txt", "beta", "gamma"), write("n.txt", "n"), {"tool": "TodoWrite", "input": {"todos": todos}}],
+            "TWO-DONE",
+        ],
+        "three": [[edit("a.txt", "beta", "delta")], "THREE-DONE"],
+        "four": [[{"tool": "TodoWrite", "input": {"todos": todos}}], "FOUR-DONE"],
+    }));
+    let a = bench.file("a.txt", "alpha\n");
+    let prompts = [
+        "@@one",
+        "@@two",
+        "/rewind",
+        "/rewind 3 --dry-run",
+        "/rewind 3",
+        "/rewind 9",
+        "/rewind 1 all",
+        "/rewind",
+        "@@three",
+        "/rewind 3 conversation",
+        "@@four",
+    ];
+    let (told, _) = play(&bench, &prompts, |handle| handle.rewind_files(prompt(99), true)).await;
+    let said = results(&told);
+    assert!(said[3].contains("3  @@two  (2 files changed since)"), "{}", said[3]);
+    for words in ["would be back: ", "a.txt (+1 -1)", "n.txt (+0 -1)", "would be taken back: @@two"]
+    {
+        assert!(said[4].contains(words), "{words}: {}", said[4]);
+    }
+    assert!(said[5].contains("taken back: @@two") && said[5].contains("back: "), "{}", said[5]);
+    assert!(said[6].contains("there is no prompt 9"), "{}", said[6]);
+    assert!(said[7].contains("say /rewind"), "{}", said[7]);
+    // Only what the conversation has now is there to go back to.
+    assert!(said[8].contains("2  @@one") && !said[8].contains("@@two"), "{}", said[8]);
+    // The files are those of that conversation, and so is what the agent knows of them.
+    let refused = told.results().into_iter().rfind(|(text, _)| text.contains("a.txt")).unwrap();
+    assert!(!refused.1, "{refused:?}");
+    assert_eq!(content(&a).unwrap(), b"delta\n", "a conversation alone leaves the files");
+    assert!(!bench.project().join("n.txt").exists());
+    let last = told.requests.last().unwrap().to_string();
+    for (text, is_sent) in [
+        ("@@one", true),
+        ("ONE-DONE", true),
+        ("@@four", true),
+        ("@@two", false),
+        ("TWO-DONE", false),
+        ("@@three", false),
+        ("THREE-DONE", false),
+        ("/rewind", false),
+    ] {
+        assert_eq!(last.contains(text), is_sent, "{text}: {last}");
+    }
+    // A later process reads the same, and the transcript has all of it.
+    let record = std::fs::read_to_string(&told.transcript).unwrap();
+    assert!(record.contains("TWO-DONE") && record.contains("THREE-DONE"));
+    let later = Bench { seed: 61, ..bench };
+    let next = later.resume(&told, "@@four").await;
+    assert!(!next.requests.last().unwrap().to_string().contains("TWO-DONE"));
+    // The list of things to do is that of this branch, here and there.
+    let lines = next.lines();
+    let lists = lines.iter().filter_map(|line| line["toolUseResult"].get("oldTodos"));
+    let before: Vec<&Value> = lists.collect();
+    assert_eq!(before, [&json!([]), &json!([]), &todos]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_prompt_can_be_taken_back_and_instructions_are_told_once() {
+    let mut bench = keeping(&json!({"begin": ["FIRST-DONE"], "one": ["ONE-DONE"]}));
+    let memory = bench.file("CLAUDE.md", "INSTRUCTED");
+    let project = memory.parent().unwrap().to_owned();
+    bench.also(move |options| {
+        options.memory =
+            Some(Memory::load(MemorySources { cwd: project.clone(), ..Default::default() }));
+    });
+    let (told, _) =
+        play(&bench, &["/rewind 1", "@@one"], |handle| handle.rewind_files(prompt(99), true)).await;
+    assert!(results(&told)[1].contains("taken back: @@begin"), "{:?}", results(&told));
+    let last = told.requests.last().unwrap().to_string();
+    assert!(!last.contains("@@begin") && !last.contains("FIRST-DONE"), "{last}");
+    assert_eq!(last.matches("INSTRUCTED").count(), 1, "{last}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_does_not_go_back_under_agents_at_work_or_without_a_word_about_files() {
+    let bench = keeping(&json!({
+        "begin": [[starts("@@child")], "ready"],
+        "child": [{"blocks": ["reported"], "latency_ms": 900_000}],
+    }));
+    let refuse = |handle: &Handle| handle.rewind_files(prompt(99), true);
+    let (told, _) = play(&bench, &["/rewind 1 conversation", "/rewind 1"], refuse).await;
+    for said in &results(&told)[1..3] {
+        assert!(said.contains("agents are at work"), "{said}");
+    }
+    // Where no copies are kept, it is said that files stay.
+    let bench = Bench::cast(&json!({"begin": ["ready"], "one": ["ONE-DONE"]}));
+    let prompts = ["/rewind 1", "/rewind 1 conversation", "@@one"];
+    let (told, _) = play(&bench, &prompts, refuse).await;
+    let said = results(&told);
+    assert!(
+        said[1].contains("not enabled") && said[1].contains("/rewind 1 conversation"),
+        "{}",
+        said[1]
+    );
+    assert!(said[2].contains("taken back: @@begin"), "{}", said[2]);
+    assert!(!told.requests.last().unwrap().to_string().contains("@@begin"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! The files in a transcript: its prompts in order, and the changes after each.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 use centurion_protocol::transcript::{FileBackup, FileBackups};
@@ -21,6 +21,8 @@ pub struct Prompt {
     pub text: String,
     /// Whether it is no prompt, but the state of files before a rewind.
     pub is_rewind: bool,
+    /// Whether it stands in the conversation as that is now, or did before a compaction.
+    pub is_current: bool,
     /// Its line: changes on later lines came after it.
     line: usize,
 }
@@ -67,6 +69,10 @@ struct HistoryLine<'a> {
     #[serde(default)]
     is_meta: bool,
     #[serde(default)]
+    is_compact_summary: bool,
+    #[serde(default)]
+    logical_parent_uuid: Option<RecordId>,
+    #[serde(default)]
     timestamp: Option<Timestamp>,
     #[serde(borrow, default)]
     tool_use_result: Option<&'a RawValue>,
@@ -95,9 +101,11 @@ impl FileHistory {
     /// Reads the main agent's transcript. Skips lines that cannot be read.
     pub fn read(transcript: &[u8]) -> Self {
         let mut history = Self::default();
+        let mut branches = Branches::default();
         for (line, text) in transcript.split(|byte| *byte == b'\n').enumerate() {
             let Ok(text) = std::str::from_utf8(text) else { continue };
             let Ok(view) = serde_json::from_str::<HistoryLine<'_>>(text) else { continue };
+            branches.take(&view);
             match &*view.kind {
                 "user" => history.prompts.extend(prompt(&view, line)),
                 "file-history-snapshot" => {
@@ -114,6 +122,10 @@ impl FileHistory {
                 }
                 _ => {}
             }
+        }
+        let current = branches.current();
+        for prompt in &mut history.prompts {
+            prompt.is_current = current.contains(&prompt.record);
         }
         history
     }
@@ -154,10 +166,38 @@ impl FileHistory {
     }
 }
 
+/// The records of a conversation and what each one follows, also over a boundary.
+#[derive(Default)]
+struct Branches {
+    before: HashMap<RecordId, Option<RecordId>>,
+    last: Option<RecordId>,
+}
+
+impl Branches {
+    fn take(&mut self, view: &HistoryLine<'_>) {
+        let is_boundary = view.logical_parent_uuid.is_some();
+        let is_said = matches!(&*view.kind, "user" | "assistant" | "attachment") || is_boundary;
+        if let Some(id) = view.uuid.filter(|_| is_said && !view.is_sidechain) {
+            self.before.insert(id, view.parent_uuid.or(view.logical_parent_uuid));
+            self.last = Some(id);
+        }
+    }
+
+    /// The records on the way to the last one.
+    fn current(&self) -> HashSet<RecordId> {
+        let mut current = HashSet::new();
+        let mut next = self.last;
+        while let Some(id) = next.filter(|id| current.insert(*id)) {
+            next = self.before.get(&id).copied().flatten();
+        }
+        current
+    }
+}
+
 fn prompt(view: &HistoryLine<'_>, line: usize) -> Option<Prompt> {
     let content = view.message.as_ref()?.content.get();
     let is_result = view.tool_use_result.is_some() || content.contains("\"tool_result\"");
-    if view.is_meta || view.is_sidechain || is_result {
+    if view.is_meta || view.is_sidechain || view.is_compact_summary || is_result {
         return None;
     }
     Some(Prompt {
@@ -167,6 +207,7 @@ fn prompt(view: &HistoryLine<'_>, line: usize) -> Option<Prompt> {
         time: view.timestamp,
         text: text(content),
         is_rewind: false,
+        is_current: false,
         line,
     })
 }
@@ -181,6 +222,7 @@ impl Prompt {
             time,
             text: "(before a rewind)".to_owned(),
             is_rewind: true,
+            is_current: false,
             line: line.saturating_sub(1),
         }
     }

@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 
 use centurion_journal::JournalError;
-use centurion_journal::transcript::Standing;
-use centurion_protocol::{Conversation, RecordId, Role};
+use centurion_journal::transcript::Loaded;
+use centurion_protocol::{RecordId, Role};
+use centurion_tools::ReadState;
 use serde_json::Value;
 
 use super::context_parts::result_text;
-use super::{Driver, Preamble, WindowState};
+use super::{Driver, EarlierState, Preamble, Run};
+use crate::agent::kept_todos;
 use crate::agent::skills::SkillView;
 use crate::toolset::servers::Announced;
 
@@ -46,20 +48,49 @@ impl Driver {
     /// Begins a new conversation behind the same agent. The transcript keeps the earlier one, on a branch of its own.
     pub(crate) fn begin_anew(&mut self) -> Result<RecordId, JournalError> {
         let record = self.journal.branch_from(None)?;
-        self.conversation = Conversation::default();
-        self.standing = Standing::default();
-        self.preamble = Preamble { instructions: true, ..Preamble::default() };
-        self.memory = self.memory.as_ref().map(centurion_config::memory::MemoryTracker::reloaded);
-        self.known_servers.announced = Announced::default();
-        self.window = WindowState::default();
-        self.counted = None;
-        self.cached = None;
-        self.unanswered.clear();
+        self.go_on_with(Loaded::default());
         self.stop_rules.goal = None;
-        self.dispatch.agent.end_skills();
-        self.dispatch.agent.forget_skill_texts();
-        *self.dispatch.agent.skill_view() = SkillView::default();
-        self.dispatch.agent.workspace.todos.lock().clear();
         Ok(record)
+    }
+
+    /// Goes back to an earlier record: the conversation is what it was then. The transcript keeps what was said since,
+    /// on a branch of its own.
+    pub(crate) fn go_back(
+        &mut self,
+        run: &Run,
+        record: Option<RecordId>,
+    ) -> Result<(), JournalError> {
+        let loaded = self.journal.go_back(record)?;
+        self.go_on_with(loaded);
+        self.keep_end(run);
+        Ok(())
+    }
+
+    /// Takes another conversation in the place of the present one, as a resume does.
+    fn go_on_with(&mut self, mut loaded: Loaded) {
+        let EarlierState { counted, standing, window, deferred } = EarlierState::take(&mut loaded);
+        self.conversation = std::mem::take(&mut loaded.conversation);
+        self.unanswered = self.conversation.open_calls().to_vec();
+        (self.counted, self.standing, self.window) = (counted, standing, window);
+        (self.deferred, self.cached) = (deferred, None);
+        self.preamble =
+            Preamble { instructions: self.conversation.is_empty(), ..Preamble::default() };
+        let agent = &self.dispatch.agent;
+        let known = ReadState::default();
+        loaded.seen_files.iter().for_each(|result| known.replay(result));
+        agent.workspace.read_state.become_as(&known);
+        self.memory = self.memory.as_ref().map(|memory| {
+            let mut memory = memory.reloaded();
+            // The conversation holds the rules for the files that it tells of.
+            for path in known.paths() {
+                memory.rules_for(&path);
+            }
+            memory
+        });
+        self.known_servers.announced = Announced::default();
+        agent.end_skills();
+        agent.forget_skill_texts();
+        *agent.skill_view() = SkillView::default();
+        *agent.workspace.todos.lock() = kept_todos(loaded.todos);
     }
 }
