@@ -31,11 +31,11 @@ use std::sync::{Arc, Weak};
 
 use centurion_config::agent_memory::AgentMemory;
 use centurion_journal::JournalError;
+use centurion_journal::transcript::Loaded;
 use centurion_protocol::sdk::PermissionDenial;
 use centurion_protocol::{Effort, RecordId, Thinking};
-use centurion_tools::{ReadState, Todo, ToolError, Workspace};
+use centurion_tools::{Plan, ReadState, Todo, ToolError, Workspace};
 use parking_lot::Mutex;
-use serde_json::Value;
 
 use crate::agent::builder::AGENT_TOOL;
 use crate::agent::fork_point::{ForkPoint, KeptPrefixes};
@@ -108,7 +108,7 @@ pub(crate) struct AgentParts {
     pub(crate) isolation: Option<Arc<AgentWorktree>>,
     /// The files that it has read.
     pub(crate) read_state: ReadState,
-    pub(crate) todos: Vec<Todo>,
+    pub(crate) kept: KeptWork,
     pub(crate) notes: Option<Arc<AgentMemory>>,
     pub(crate) requests: AgentRequests,
     pub(crate) skills: AgentSkills,
@@ -299,7 +299,17 @@ impl Agent {
     }
 }
 
-/// The list of things to do that an earlier process kept.
-pub(crate) fn kept_todos(kept: Option<Value>) -> Vec<Todo> {
-    kept.and_then(|list| serde_json::from_value(list).ok()).unwrap_or_default()
+/// The work of an agent as its record has it: what is to do, and by which plan.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeptWork {
+    pub(crate) todos: Vec<Todo>,
+    pub(crate) plan: Plan,
+}
+
+impl KeptWork {
+    pub(crate) fn take(loaded: &mut Loaded) -> Self {
+        let todos = loaded.todos.take().and_then(|list| serde_json::from_value(list).ok());
+        let plan = Plan { approved: loaded.plan.take(), proposed: loaded.proposed_plan.take() };
+        Self { todos: todos.unwrap_or_default(), plan }
+    }
 }

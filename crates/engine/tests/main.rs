@@ -44,6 +44,8 @@ mod compaction_bounds;
 mod compaction_state;
 #[path = "story/contract.rs"]
 mod contract;
+#[path = "story/compaction_work.rs"]
+mod compaction_work;
 #[path = "story/deferred.rs"]
 mod deferred;
 #[path = "story/delegation.rs"]

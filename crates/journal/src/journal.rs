@@ -646,6 +646,7 @@ mod tests {
             preserved_messages: None,
             last_uuid: None,
             todos: None,
+            plan: None,
         };
         let lines = vec![user("summary"), user("state")];
         Compaction { data, lines, kept: kept.to_vec(), round }

@@ -47,6 +47,10 @@ pub struct Loaded {
     pub dropped_tokens: u64,
     /// The agent's last list of things to do.
     pub todos: Option<Value>,
+    /// The plan that was approved last.
+    pub plan: Option<String>,
+    /// The plan that was put to the lead of a team since.
+    pub proposed_plan: Option<String>,
     /// The model of the last answer.
     pub model: Option<String>,
     /// The provider's count for the last answer, and our own estimate at that point.
@@ -175,6 +179,28 @@ const TODOS: &str = "\"newTodos\"";
 fn todos(result: &RawValue) -> Option<Value> {
     let mut data: Value = serde_json::from_str(result.get()).ok()?;
     data.get_mut("newTodos").map(Value::take)
+}
+
+/// The field of a result that holds a plan.
+const PLAN: &str = "\"plan\"";
+
+/// A plan that an agent put to others.
+struct PlanView {
+    text: String,
+    /// Whether it waits for the lead of a team; others were approved.
+    is_proposed: bool,
+}
+
+fn plan(result: &RawValue) -> Option<PlanView> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Data {
+        plan: String,
+        #[serde(default)]
+        awaiting_leader_approval: bool,
+    }
+    let data: Data = serde_json::from_str(result.get()).ok()?;
+    Some(PlanView { text: data.plan, is_proposed: data.awaiting_leader_approval })
 }
 
 /// The field of a result that tells which content of a file the agent has seen.

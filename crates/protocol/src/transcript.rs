@@ -260,6 +260,9 @@ pub struct BoundaryData {
     /// The list of things to do, as it was. Earlier records may belong to another branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todos: Option<Value>,
+    /// The plan that was approved last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<String>,
 }
 
 /// The newest round, which is still sent as it is.

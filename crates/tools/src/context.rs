@@ -18,6 +18,7 @@ use url::Url;
 
 use crate::ToolError;
 use crate::checkpoints::Checkpoints;
+use crate::exit_plan_mode::Plan;
 use crate::paths::resolve;
 use crate::read_state::{ReadState, View};
 use crate::sandbox::{DeniedFiles, IsolatedPlaces, SandboxPolicy};
@@ -74,6 +75,7 @@ pub struct Workspace {
     pub files: Arc<SharedFiles>,
     pub called: Arc<str>,
     pub todos: Mutex<Vec<Todo>>,
+    pub plan: Mutex<Plan>,
     /// Copies files before they are changed, if the user wants checkpoints.
     pub checkpoints: Option<Arc<Checkpoints>>,
     /// The background shells of the session, shared by its agents.

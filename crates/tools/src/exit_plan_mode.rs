@@ -4,7 +4,24 @@ use centurion_permissions::Access;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::context::lock;
 use crate::{PlanVerdict, Tool, ToolContext, ToolError, ToolOutput};
+
+/// The plans of an agent that it may have to be told of again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The plan that was approved last.
+    pub approved: Option<String>,
+    /// A plan that waits for the lead of the agent's team.
+    pub proposed: Option<String>,
+}
+
+impl Plan {
+    /// The lead approved what waited.
+    pub fn approve(&mut self) {
+        self.approved = self.proposed.take().or(self.approved.take());
+    }
+}
 
 /// Puts your plan to the person and, if they approve it, ends planning. Use it only while planning,
 /// when the plan is complete and no question is open.
@@ -47,10 +64,13 @@ impl Tool for ExitPlanMode {
         };
         match verdict {
             PlanVerdict::Approved => {
+                *lock(&context.workspace.plan) =
+                    Plan { approved: Some(plan.clone()), proposed: None };
                 Ok(ToolOutput::text("The plan is approved: planning is over, carry it out.")
                     .with_data(json!({ "plan": plan })))
             }
             PlanVerdict::Submitted(request) => {
+                lock(&context.workspace.plan).proposed = Some(plan.clone());
                 let text = format!(
                     "Your plan was sent to the team lead for approval.\nRequest ID: {request}\nYou are still planning. \
                      End your turn now: the lead's answer comes as a message."

@@ -55,6 +55,7 @@ pub use context::{
 pub use edit::Edit;
 pub use git::{Git, GitPlaces, GitText};
 pub use glob::Glob;
+pub use exit_plan_mode::Plan;
 pub use grep::Grep;
 pub use host_files::{FileView, view_file};
 pub use line_diff::{Hunk, HunkLine, LineDiff};

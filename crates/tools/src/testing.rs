@@ -62,6 +62,7 @@ pub(crate) fn context_with(dir: &Path, host: Arc<dyn Host>) -> ToolContext {
         files: Arc::default(),
         called: "the main agent".into(),
         todos: Mutex::new(Vec::new()),
+        plan: Mutex::default(),
         checkpoints: None,
         shells: Arc::new(Shells::new(ShellsConfig::new(
             GuardProgram::new("/nonexistent"),

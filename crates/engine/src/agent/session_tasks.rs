@@ -102,11 +102,11 @@ impl SessionTasks {
         act(list, self.world.now().into())
     }
 
-    /// The tasks that are not done; none if the list was never used or cannot be read.
-    pub(crate) fn open_tasks(&self) -> Vec<Task> {
+    /// The tasks that are open, and those that are done; none if the list was never used or cannot be read.
+    pub(crate) fn open_and_done(&self) -> (Vec<Task>, Vec<Task>) {
         let read = self.list.lock().as_mut().map(TaskList::tasks);
         let tasks = read.and_then(Result::ok).unwrap_or_default();
-        tasks.into_iter().filter(|task| task.status != Status::Completed).collect()
+        tasks.into_iter().partition(|task| task.status != Status::Completed)
     }
 
     /// Frees what agents had that have ended, so that people and other programs see it, too.

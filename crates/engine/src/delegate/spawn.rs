@@ -43,7 +43,7 @@ use crate::agent::member_processes::MemberProcesses;
 use crate::agent::shared::Shared;
 use crate::agent::skills::AgentSkills;
 use crate::agent::task::{Asker, End, Files, RunStart, SharedContext, Stopper, Task, TaskRun};
-use crate::agent::{Agent, AgentParts, AgentRequests, kept_todos};
+use crate::agent::{Agent, AgentParts, AgentRequests, KeptWork};
 use crate::definition::builtin;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::spec::{AgentSpec, BroughtHooks};
@@ -318,6 +318,7 @@ impl Child {
         let view = fork.map_or_else(|| spec.tools.own(), |fork| fork.point.tool_view());
         let settings = request_settings(spec, &builder.settings);
         let earlier = EarlierState::take(&mut start.loaded);
+        let kept = KeptWork::take(&mut start.loaded);
         let agent = builder.agent(
             shared,
             AgentParts {
@@ -343,7 +344,7 @@ impl Child {
                 cwd: spec.cwd.clone(),
                 isolation: start.worktree,
                 read_state: start.read_state,
-                todos: kept_todos(start.loaded.todos),
+                kept,
                 notes: fork.and_then(|_| main_notes(shared, spec)),
             },
         );

@@ -13,7 +13,7 @@ use centurion_journal::{Journal, JournalError, Stamp, TranscriptFile};
 use centurion_protocol::sdk::Init;
 use centurion_protocol::{RecordId, SessionId};
 use centurion_tools::{
-    ChangeLog, Checkpoints, DynTool, ReadState, Todo, builtin_under, resolve, share_checkpoints,
+    ChangeLog, Checkpoints, DynTool, ReadState, builtin_under, resolve, share_checkpoints,
 };
 use centurion_worktree::left_in;
 use thiserror::Error;
@@ -37,7 +37,7 @@ use crate::agent::session_tasks::SessionTasks;
 use crate::agent::shared::{Shared, SharedParts};
 use crate::agent::skills::AgentSkills;
 use crate::agent::team::Team;
-use crate::agent::{Agent, AgentParts, AgentRequests, kept_todos};
+use crate::agent::{Agent, AgentParts, AgentRequests, KeptWork};
 use crate::definition::bypass::BypassRefused;
 use crate::definition::environment::{Environment, GitState};
 use crate::definition::identity::Identity;
@@ -123,7 +123,7 @@ impl Session {
         let memory = (!has_own).then(|| MainMemory::locate(&shared, options.remembers)).flatten();
         let known = FromEarlier {
             read_state: seen(&loaded.seen_files),
-            todos: kept_todos(loaded.todos),
+            kept: KeptWork::take(&mut loaded),
             notes: memory.as_ref().map(|memory| Arc::clone(&memory.notes)),
             told_skills: loaded.told_skills,
         };
@@ -176,7 +176,7 @@ impl Session {
 /// The knowledge of the main agent from earlier processes.
 struct FromEarlier {
     read_state: ReadState,
-    todos: Vec<Todo>,
+    kept: KeptWork,
     notes: Option<Arc<AgentMemory>>,
     told_skills: Vec<UsedSkill>,
 }
@@ -204,7 +204,7 @@ fn agent_parts(
         cwd: cwd.to_owned(),
         isolation: None,
         read_state: known.read_state,
-        todos: known.todos,
+        kept: known.kept,
         notes: known.notes,
         requests: AgentRequests::new(&main.settings, None),
         skills: AgentSkills::new(program_tools, &known.told_skills, Vec::new()),

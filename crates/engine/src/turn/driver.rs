@@ -562,6 +562,8 @@ impl Driver {
             }
             if let Origin::Message { hands_over: Some(mode), .. } = item.origin {
                 self.dispatch.agent.permissions.hand_over(mode);
+                // The lead of the team approved the plan.
+                self.dispatch.agent.workspace.plan.lock().approve();
             }
             for news in item.origin.told_ends(item.id) {
                 self.dispatch.agent.note_denials(self.shared.take_denials(news));

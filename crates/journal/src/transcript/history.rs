@@ -14,7 +14,9 @@ use serde_json::value::RawValue;
 
 use super::super::round::Round;
 use super::standing::StandingView;
-use super::{Inherited, Loaded, TODOS, agent, boundary, has_field, interrupted, seen_file, todos};
+use super::{
+    Inherited, Loaded, PLAN, TODOS, agent, boundary, has_field, interrupted, plan, seen_file, todos,
+};
 
 /// Gathers records into messages: consecutive records of one speaker are one message, as they were when
 /// they were sent.
@@ -88,6 +90,14 @@ impl<'a> History<'a> {
     pub(super) fn take(&mut self, view: &LineView<'a>) {
         self.loaded.last = view.uuid.or(self.loaded.last);
         self.lists.extend(view.tool_use_result.filter(|result| has_field(result, TODOS)));
+        if let Some(plan) = view.tool_use_result.filter(|it| has_field(it, PLAN)).and_then(plan) {
+            let loaded = &mut self.loaded;
+            (loaded.plan, loaded.proposed_plan) = if plan.is_proposed {
+                (loaded.plan.take(), Some(plan.text))
+            } else {
+                (Some(plan.text), None)
+            };
+        }
         match view.boundary() {
             Some(data) => self.begin_anew(view, data),
             None => self.take_record(view),
@@ -113,6 +123,7 @@ impl<'a> History<'a> {
         self.loaded.round = Round::default();
         self.loaded.dropped_tokens = data.cumulative_dropped_tokens;
         self.loaded.todos = data.todos;
+        self.loaded.plan = data.plan;
         self.lists.clear();
         self.standing = StandingView::default();
         self.preserved = data.preserved_messages;

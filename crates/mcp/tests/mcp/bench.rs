@@ -126,6 +126,7 @@ impl Bench {
             files: Arc::default(),
             called: "the main agent".into(),
             todos: Mutex::default(),
+            plan: Mutex::default(),
             checkpoints: None,
             shells: Arc::new(Shells::new(ShellsConfig::new(
                 guard,

@@ -91,6 +91,7 @@ impl Session {
             files: Arc::default(),
             called: "the main agent".into(),
             todos: Mutex::default(),
+            plan: Mutex::default(),
             checkpoints: None,
             shells: Arc::new(Shells::new(config)),
             output_dir: root.join("output"),

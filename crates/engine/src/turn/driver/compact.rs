@@ -386,6 +386,7 @@ impl Driver {
         let Compacted { boundary, data, lines, .. } = compacted;
         let event = CompactBoundary {
             content: "Conversation compacted",
+            plan: self.dispatch.agent.workspace.plan.lock().approved.clone(),
             compact_metadata: data.into(),
             logical_parent_uuid: parent,
             agent_id: self.identity().id.clone(),

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::context_parts::result_text;
 use super::{Driver, EarlierState, Preamble, Run};
-use crate::agent::kept_todos;
+use crate::agent::KeptWork;
 use crate::agent::skills::SkillView;
 use crate::toolset::servers::Announced;
 
@@ -91,6 +91,8 @@ impl Driver {
         agent.end_skills();
         agent.forget_skill_texts();
         *agent.skill_view() = SkillView::default();
-        *agent.workspace.todos.lock() = kept_todos(loaded.todos);
+        let KeptWork { todos, plan } = KeptWork::take(&mut loaded);
+        *agent.workspace.todos.lock() = todos;
+        *agent.workspace.plan.lock() = plan;
     }
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::hooks::AgentHooks;
 use crate::agent::shared::Shared;
 use crate::agent::skills::AgentSkills;
-use crate::agent::{AgentParts, AgentRequests};
+use crate::agent::{AgentParts, AgentRequests, KeptWork};
 use crate::definition::model_check::ModelRefusal;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::{Reach, ToolView};
@@ -151,7 +151,7 @@ impl Handlers {
                 cwd: request.common.cwd.clone(),
                 isolation: None,
                 read_state: ReadState::default(),
-                todos: Vec::new(),
+                kept: KeptWork::default(),
                 notes: None,
                 requests: AgentRequests::new(&settings, None),
                 skills: AgentSkills::new(Vec::new(), &[], Vec::new()),

@@ -1,13 +1,16 @@
 //! Texts about the present state for an agent after a compaction, from state and not from the summary.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use centurion_permissions::Mode;
+use centurion_protocol::Outcome;
 use centurion_protocol::markup::contain;
 use centurion_tools::TodoStatus;
 
 use super::Driver;
 use crate::agent::hooks::reminder;
+use crate::agent::task::Task;
 use crate::turn::driver::SKILL_LISTING;
 
 /// Text of others in one line of a list: it ends no line of ours and begins none.
@@ -21,6 +24,12 @@ const MOST_FILES: usize = 40;
 /// The most open tasks that are named.
 const MOST_TASKS: usize = 40;
 
+/// The most tasks that are done, and agents that have ended, that are named.
+const MOST_DONE: usize = 20;
+
+/// The most bytes of a plan that are told again.
+const LONGEST_PLAN: usize = 32 * 1024;
+
 impl Driver {
     /// The texts, each with what records call it.
     pub(super) fn state(&self) -> Vec<(&'static str, String)> {
@@ -29,8 +38,10 @@ impl Driver {
         });
         let parts = [
             ("todos", self.todos()),
-            ("tasks", self.open_tasks()),
+            ("plan", self.approved_plan()),
+            ("tasks", self.tasks()),
             ("agents", self.roster()),
+            ("ended_agents", self.ended_agents()),
             ("team", self.team()),
             ("files", self.files_read()),
             ("mode", mode),
@@ -53,7 +64,7 @@ impl Driver {
     /// The list of things to do, with what is done: that must not be done again.
     fn todos(&self) -> Option<String> {
         let todos = self.dispatch.agent.workspace.todos.lock();
-        if todos.iter().all(|todo| todo.status == TodoStatus::Completed) {
+        if todos.is_empty() {
             return None;
         }
         let mut text = "Your list of things to do, as it is now:".to_owned();
@@ -68,12 +79,21 @@ impl Driver {
         Some(text)
     }
 
-    /// The open tasks of the list that agents share.
-    fn open_tasks(&self) -> Option<String> {
-        let tasks = self.shared.delegation.task_list.as_ref()?.open_tasks();
+    /// The plan that was approved and is carried out.
+    fn approved_plan(&self) -> Option<String> {
+        let plan = self.dispatch.agent.workspace.plan.lock().approved.clone()?;
+        let end = plan.floor_char_boundary(LONGEST_PLAN);
+        let cut = if end < plan.len() { "\n[The rest is in the transcript.]" } else { "" };
+        Some(format!("Your plan, which was approved:\n{}{cut}", contain(&plan[..end])))
+    }
+
+    /// The tasks of the list that agents share: the open ones, and the last that are done.
+    fn tasks(&self) -> Option<String> {
+        let (open, done) = self.shared.delegation.task_list.as_ref()?.open_and_done();
         let you = self.dispatch.agent.identity.task_name();
-        let mut text = "The open tasks of the list (TaskList shows all of them):".to_owned();
-        for task in tasks.iter().take(MOST_TASKS) {
+        let mut text = "The tasks of the list (TaskList shows all of them):".to_owned();
+        let last_done = &done[done.len().saturating_sub(MOST_DONE)..];
+        for task in open.iter().take(MOST_TASKS).chain(last_done) {
             let owner = match task.owner.as_deref() {
                 Some(owner) if owner == you => ", yours".to_owned(),
                 Some(owner) => format!(", {owner}'s"),
@@ -82,7 +102,7 @@ impl Driver {
             let (id, status) = (task.id, task.status.as_str());
             let _ = write!(text, "\n- #{id} [{status}{owner}] {}", one_line(&task.subject));
         }
-        (!tasks.is_empty()).then_some(text)
+        (!open.is_empty() || !done.is_empty()).then_some(text)
     }
 
     /// The agents and shells that work for this agent.
@@ -106,6 +126,33 @@ impl Driver {
                 write!(text, "\n- {} ({kind}{name}): {}{output}", it.id, one_line(&it.description));
         }
         Some(text)
+    }
+
+    /// The agents that worked for this agent and have ended: what they did must not be done again, and they can be woken.
+    fn ended_agents(&self) -> Option<String> {
+        let own = self.identity().id.as_ref();
+        let is_its = |task: &Arc<Task>| {
+            let asker = task.run().asker;
+            task.spec.team.is_none() && asker.as_ref().map(|asker| &asker.agent) == own
+        };
+        let tasks = self.shared.delegation.tasks().into_iter().filter(is_its);
+        let ended: Vec<_> = tasks.filter_map(|task| Some((task.end()?, task))).collect();
+        let mut text = "Agents that worked for you and have ended. Do not start them again for the same; SendMessage with the \
+                        id wakes one up."
+            .to_owned();
+        for (end, task) in &ended[ended.len().saturating_sub(MOST_DONE)..] {
+            let status = match end.outcome {
+                Outcome::Completed => "done",
+                _ if end.stopped_by.is_some() => "stopped",
+                Outcome::Cancelled | Outcome::Interrupted => "interrupted",
+                _ => "failed",
+            };
+            let spec = &task.spec;
+            let name = spec.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
+            let (kind, what) = (&spec.agent_type, one_line(&spec.description));
+            let _ = write!(text, "\n- [{status}] {} (agent {kind}{name}): {what}", task.id);
+        }
+        (!ended.is_empty()).then_some(text)
     }
 
     /// The team, as the lead and its members have to know it.
