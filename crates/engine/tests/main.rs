@@ -40,12 +40,14 @@ mod bench;
 mod compaction;
 #[path = "story/compaction_bounds.rs"]
 mod compaction_bounds;
+#[path = "story/compaction_records.rs"]
+mod compaction_records;
 #[path = "story/compaction_state.rs"]
 mod compaction_state;
-#[path = "story/contract.rs"]
-mod contract;
 #[path = "story/compaction_work.rs"]
 mod compaction_work;
+#[path = "story/contract.rs"]
+mod contract;
 #[path = "story/deferred.rs"]
 mod deferred;
 #[path = "story/delegation.rs"]

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::cache::{Cache, Charged};
-use crate::program::{Ended, Program, ended};
+use crate::program::{Ended, Program, call, ended};
 
 const QUESTION: &str = "about to leave its window";
 
@@ -195,4 +195,40 @@ fn prompts_are_suggested_only_where_nonessential_requests_are_allowed() {
     };
     assert_eq!(requests(None), 2);
     assert_eq!(requests(Some("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC")), 1);
+}
+
+#[test]
+fn a_refused_request_ends_a_run_that_may_not_compact_by_itself_and_compacting_by_hand_works() {
+    // context.md 1
+    let too_long = || {
+        let why = "prompt is too long: 250000 tokens > 200000 maximum";
+        Reply::error(400, "invalid_request_error", why)
+    };
+    let read = |id: &str| call(id, "Read", json!({"file_path": "long.txt"}));
+    let off = json!({"autoCompactEnabled": false}).to_string();
+    for (flags, variable) in [
+        (&[][..], "DISABLE_AUTO_COMPACT"),
+        (&["--settings", &off], "NONE"),
+        (&[], "DISABLE_COMPACT"),
+    ] {
+        let replies =
+            [read("t1"), read("t2"), too_long(), Reply::text("<summary>SUMMARY-1</summary>")];
+        let program = Program::answering(replies);
+        program.scratch.write("long.txt", "0123456789abcde\n".repeat(500));
+        let run = |arguments: &[&str]| {
+            let stream = ["--output-format", "stream-json", "--verbose"];
+            let mut command = program.command([arguments, flags, &stream].concat());
+            ended(command.env(variable, "1").output().unwrap())
+        };
+        let refused = run(&["-p", "read it"]);
+        assert_eq!(refused.code, Some(1), "{variable}: {}", refused.stderr);
+        let result = refused.result();
+        assert_eq!(result["terminal_reason"], "prompt_too_long", "{variable}: {result}");
+        assert!(result.to_string().contains("Prompt is too long"), "{variable}: {result}");
+        assert_eq!(program.server().requests().len(), 3, "{variable}");
+        let may = variable != "DISABLE_COMPACT";
+        let compacted = run(&["-p", "--continue", "/compact"]);
+        assert_eq!(compacted.code, Some(i32::from(!may)), "{variable}: {}", compacted.stdout);
+        assert_eq!(boundaries(&compacted).len(), usize::from(may), "{variable}");
+    }
 }

@@ -61,6 +61,17 @@ impl ContextRules {
         (self.automatic && self.allowed).then_some(threshold)
     }
 
+    /// The switch that keeps a run from making its conversation shorter by itself, in words for people.
+    pub(crate) fn switched_off_by(&self) -> Option<&'static str> {
+        match self {
+            Self { allowed: false, .. } => Some("compaction is off (DISABLE_COMPACT)"),
+            Self { automatic: false, .. } => Some(
+                "automatic compaction is off (DISABLE_AUTO_COMPACT, autoCompactEnabled): /compact makes room",
+            ),
+            _ => None,
+        }
+    }
+
     /// The most tokens of a summary.
     pub(crate) fn largest_summary(&self, info: &ModelInfo) -> u64 {
         FOR_ANSWER.min(self.window(info) / 5)

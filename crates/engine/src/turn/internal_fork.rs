@@ -58,6 +58,8 @@ pub(crate) struct InternalFork {
     pub(crate) budget: Arc<Budget>,
     /// An answer that comes to cost more than this, in dollars, is given up.
     pub(crate) ceiling: Option<f64>,
+    /// An answer that becomes longer than about so many tokens is given up.
+    pub(crate) longest: Option<u64>,
     pub(crate) patience: Patience,
 }
 
@@ -78,6 +80,8 @@ pub enum InternalForkError {
     Empty,
     #[error("the answer comes to cost more than its budget of ${0}")]
     Ceiling(f64),
+    #[error("the answer became longer than about {0} tokens")]
+    Endless(u64),
 }
 
 impl InternalFork {
@@ -104,6 +108,7 @@ impl InternalFork {
             receipt: None,
             budget: Arc::clone(&shared.budget),
             ceiling: None,
+            longest: None,
             // An answer that comes late is worth little.
             patience: Patience::Brief,
         }
@@ -143,6 +148,7 @@ impl InternalFork {
             receipt: None,
             budget: Arc::clone(&shared.budget),
             ceiling: None,
+            longest: None,
             // An answer that comes late is worth little.
             patience: Patience::Brief,
         }
@@ -172,6 +178,7 @@ impl InternalFork {
             cached_tokens,
             receipt,
             ceiling,
+            longest,
             ..
         } = self;
         let info = shared.model.info(&model);
@@ -206,7 +213,7 @@ impl InternalFork {
             builder: AnswerBuilder::default(),
             used: ReportedUsage::default(),
         };
-        let answer = payment.finish(request, patience, ceiling).await?;
+        let answer = payment.finish(request, patience, ceiling, longest).await?;
         if answer.calls().next().is_some() {
             return Err(InternalForkError::Called);
         }
@@ -232,6 +239,7 @@ impl Payment<'_> {
         request: Request,
         patience: Patience,
         ceiling: Option<f64>,
+        longest: Option<u64>,
     ) -> Result<Answer, InternalForkError> {
         let info = self.shared.model.info(&self.model);
         let mut said = 0_u64;
@@ -247,6 +255,9 @@ impl Payment<'_> {
                     used.counts.output_tokens = used.counts.output_tokens.max(said / 4);
                     if let Some(ceiling) = ceiling.filter(|most| info.cost_of(&used) > *most) {
                         return Err(InternalForkError::Ceiling(ceiling));
+                    }
+                    if let Some(longest) = longest.filter(|most| said / 4 > *most) {
+                        return Err(InternalForkError::Endless(longest));
                     }
                 }
                 ModelEvent::Retry(_) => {

@@ -193,7 +193,8 @@ async fn a_summary_that_is_too_long_cut_off_empty_or_a_call_is_not_taken() {
     // D-53
     let write = json!([{"tool": "Write", "input": {"file_path": "w.txt", "content": "x"}}]);
     for (bad, reason) in [
-        (json!("large ".repeat(30_000)), "more than the"),
+        (json!("large ".repeat(15_000)), "more than the"),
+        (json!("large ".repeat(30_000)), "longer than about"),
         (json!({"text": "half", "stop_reason": "max_tokens"}), "did not finish"),
         (json!("<summary> </summary>"), "said nothing"),
         (write, "called a tool"),
@@ -481,13 +482,36 @@ async fn a_request_that_would_not_fit_is_not_sent_where_compaction_is_off() {
     let told = bench.run("go").await;
     assert_eq!(told.outcome, Some(Outcome::ContextOverflow));
     assert_eq!(told.result()["terminal_reason"], "blocking_limit");
-    let mut steps = reads(2);
-    steps.push(too_long());
-    let mut bench = telling(40_000, &[good()], &steps);
-    bench.also(move |options| options.context = rules);
-    let told = bench.run("go").await;
-    assert_eq!(told.outcome, Some(Outcome::ContextOverflow));
-    assert_eq!(told.result()["terminal_reason"], "prompt_too_long", "the provider refused it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_a_provider_refuses_ends_the_run_where_compaction_is_off() {
+    // context.md 1
+    let off = ContextRules { window: Some(40_000), allowed: false, ..ContextRules::default() };
+    let by_hand = ContextRules { allowed: true, automatic: false, ..off };
+    for (rules, helps) in [(off, "DISABLE_COMPACT"), (by_hand, "/compact makes room")] {
+        let mut steps = reads(2);
+        steps.push(too_long());
+        let mut bench = telling(40_000, &[good()], &steps);
+        bench.also(move |options| options.context = rules);
+        let told = bench.run("go").await;
+        assert_eq!((told.outcome, boundaries(&told)), (Some(Outcome::ContextOverflow), 0));
+        assert_eq!(told.result()["terminal_reason"], "prompt_too_long", "{helps}");
+        let said = text_of_result(&told);
+        assert!(said.starts_with("Prompt is too long\n") && said.contains(helps), "{said}");
+        assert!(!told.asked.iter().any(is_compaction));
+        if rules.allowed {
+            let asked = bench.resume(&told, "/compact").await;
+            assert_eq!(asked.outcome, Some(Outcome::Completed), "{}", asked.result());
+        }
+    }
+}
+
+/// The text of a result, or the errors of one without.
+fn text_of_result(told: &Told) -> String {
+    let result = told.result();
+    let errors = result["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    result["result"].as_str().map_or_else(|| errors.collect::<Vec<_>>().join("\n"), str::to_owned)
 }
 
 #[tokio::test(start_paused = true)]
@@ -507,7 +531,7 @@ async fn a_resumed_session_sends_the_bytes_that_were_sent_before_its_end() {
 }
 
 /// A child with a model of its own whose conversation comes near the window of that model.
-async fn with_full_child() -> Told {
+pub(crate) async fn with_full_child() -> (Bench, Told) {
     let full = json!({"blocks": [{"tool": "Read", "input": {"file_path": "long.txt"}}], "usage": {"input_tokens": 180_000}});
     let steps = [
         json!([agent("small", "CHILD-TASK: read", &json!({}))]),
@@ -523,13 +547,13 @@ async fn with_full_child() -> Told {
     bench.agent("small", "model: claude-sonnet-4-5\n", "CHILD-ROLE.");
     let told = bench.run("go").await;
     assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
-    told
+    (bench, told)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_child_compacts_by_its_own_models_window() {
     // context.md 8, 14: anthropics/claude-code#83355, D-55
-    let told = with_full_child().await;
+    let (_, told) = with_full_child().await;
     assert_eq!(boundaries(&told), 1);
     let after = first_behind(&told);
     assert!(after.agent.is_some() && after.model == "claude-sonnet-4-5");
@@ -545,7 +569,7 @@ async fn a_child_compacts_by_its_own_models_window() {
 #[tokio::test(start_paused = true)]
 async fn a_child_keeps_its_role_and_its_task_over_a_compaction() {
     // context.md 8, 15: anomalyco/opencode#6535
-    let told = with_full_child().await;
+    let (_, told) = with_full_child().await;
     let behind = told.asked.iter().filter(|asked| text(asked).contains(GOES_ON));
     let behind: Vec<&Asked> = behind.filter(|asked| !is_compaction(asked)).collect();
     assert!(!behind.is_empty());
@@ -681,12 +705,14 @@ async fn switches_keep_conversations_as_they_are() {
     let rules = ContextRules { window: Some(40_000), automatic: false, ..ContextRules::default() };
     bench.also(move |options| options.context = rules);
     let told = bench.run("go").await;
-    assert_eq!(
-        told.outcome,
-        Some(Outcome::Completed),
-        "only when it would not fit: {}",
-        told.result()
-    );
+    assert_eq!((told.outcome, boundaries(&told)), (Some(Outcome::ContextOverflow), 0));
+    assert!(text_of_result(&told).starts_with("Prompt is too long\n"), "{}", told.result());
+    // The session is not dead: a person may make room.
+    let asked = bench.resume(&told, "/compact").await;
+    assert_eq!(asked.outcome, Some(Outcome::Completed), "{}", asked.result());
+    let later = Bench { scenario: telling(40_000, &[good()], &[json!("Next.")]).scenario, ..bench };
+    let next = later.resume(&told, "next").await;
+    assert_eq!(next.outcome, Some(Outcome::Completed), "{}", next.result());
     let mut bench = telling(40_000, &[good()], &much());
     let rules = ContextRules { allowed: false, ..rules };
     bench.also(move |options| options.context = rules);

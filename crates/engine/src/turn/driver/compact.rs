@@ -22,7 +22,7 @@ use centurion_journal::{Compacted, JournalError};
 use centurion_model::{ErrorKind, ModelError};
 use centurion_protocol::sdk::{CompactBoundary, EventBody, Status, System};
 use centurion_protocol::transcript::BoundaryData;
-use centurion_protocol::{Block, Outcome};
+use centurion_protocol::{Block, Message, Outcome, Role};
 use serde_json::json;
 use thiserror::Error;
 use tokio::time::Instant;
@@ -42,6 +42,8 @@ use crate::turn::refusal::is_about_conversation;
 
 /// The most times in a row that a conversation may fill up again at once, or fail to become shorter.
 const MOST_IN_A_ROW: u32 = 3;
+/// The end of a run whose conversation does not fit and may not be made shorter, in the words that hosts know.
+const TOO_LONG: &str = "Prompt is too long";
 /// The least turns that a useful compaction lasts.
 const LEAST_TURNS: u32 = 3;
 
@@ -113,12 +115,12 @@ impl CompactError {
     /// Tells whether another try, at another time, would be as futile: the model was there and gave nothing of use. Where it
     /// could not be reached or paid, the conversation is better left as it is.
     fn is_futile(&self) -> bool {
-        use InternalForkError::{Called, CutOff, Empty, Model};
+        use InternalForkError::{Called, CutOff, Empty, Endless, Model};
         match self {
             Self::Nothing
             | Self::TooLong { .. }
             | Self::NotSmaller { .. }
-            | Self::NoSummary(Called | CutOff | Empty) => true,
+            | Self::NoSummary(Called | CutOff | Empty | Endless(_)) => true,
             Self::NoSummary(Model(error)) => {
                 matches!(error.kind, ErrorKind::ContextOverflow | ErrorKind::InvalidRequest)
             }
@@ -191,7 +193,11 @@ impl Driver {
         run: &mut Run,
         cancel: &CancellationToken,
     ) -> Result<Option<Outcome>, JournalError> {
-        if !self.context_rules().allowed || !run.may_compact() {
+        if let Some(switch) = self.context_rules().switched_off_by() {
+            run.errors.extend([TOO_LONG.to_owned(), switch.to_owned()]);
+            return Ok(Some(Outcome::ContextOverflow));
+        }
+        if !run.may_compact() {
             return Ok(Some(Outcome::ContextOverflow));
         }
         let error = match Box::pin(self.compact(run, &Cause::Overflow, cancel)).await? {
@@ -237,8 +243,8 @@ impl Driver {
         self.keep_point(run);
         Ok(match made {
             Ok(()) => Outcome::Completed,
-            Err(error @ CompactError::Nothing) => {
-                run.text = error.to_string();
+            Err(CompactError::Nothing) => {
+                "There is nothing to compact yet.".clone_into(&mut run.text);
                 Outcome::Completed
             }
             Err(CompactError::Cancelled) => Outcome::Cancelled,
@@ -272,7 +278,8 @@ impl Driver {
         let must = *cause == Cause::Overflow
             || self.estimate() + SMALL_ANSWER > self.context_rules().window(&info);
         let may_be_refused = is_refused && !self.conversation.is_empty();
-        if !drawn.has_exchange() && !may_be_refused && (!must || *cause == Cause::Automatic) {
+        let may_help = must && *cause != Cause::Automatic && !self.is_first_request();
+        if !drawn.has_exchange() && !may_be_refused && !may_help {
             return Ok(Err(CompactError::Nothing));
         }
         let instructions = match self.ask_hooks(cause, cancel).await {
@@ -319,6 +326,14 @@ impl Driver {
         run.compactions.failed = 0;
         let stopped = self.tell_compacted(cause, &summary, cancel).await?;
         Ok(stopped.map_or(Ok(()), |reason| Err(CompactError::Stopped(reason))))
+    }
+
+    /// Tells whether the conversation holds nothing but the input that is worked on: no rule makes that shorter.
+    fn is_first_request(&self) -> bool {
+        let is_said = |message: &Message| message.role() == Role::Assistant;
+        self.window.dropped_tokens == 0
+            && self.standing.turns.len() <= 1
+            && !self.conversation.iter().any(is_said)
     }
 
     /// Tells whether a rule writes what stands for the earlier part, because no model does and there must be a way on.
@@ -371,6 +386,7 @@ impl Driver {
             preserved_messages: None,
             last_uuid: None,
             todos: serde_json::to_value(&*self.dispatch.agent.workspace.todos.lock()).ok(),
+            plan: self.dispatch.agent.workspace.plan.lock().approved.clone(),
         };
         let parent = self.journal.last();
         let compacted = self.journal.compact(shorter.records(data))?;
@@ -386,7 +402,6 @@ impl Driver {
         let Compacted { boundary, data, lines, .. } = compacted;
         let event = CompactBoundary {
             content: "Conversation compacted",
-            plan: self.dispatch.agent.workspace.plan.lock().approved.clone(),
             compact_metadata: data.into(),
             logical_parent_uuid: parent,
             agent_id: self.identity().id.clone(),
@@ -410,11 +425,7 @@ impl Driver {
         self.dispatch.agent.fire(&event, cancel).await;
         self.begin(COMPACT, cancel).await;
         // An answer is under way, and reads it at once.
-        if self
-            .conversation
-            .last()
-            .is_some_and(|last| last.role() == centurion_protocol::Role::User)
-        {
+        if self.conversation.last().is_some_and(|last| last.role() == Role::User) {
             self.deliver(Vec::new(), &[])?;
         }
         Ok(self.aside.stop.take())

@@ -48,7 +48,7 @@ impl Driver {
             if estimate + SMALL_ANSWER.min(window / 10) > window {
                 let Some(outcome) = self.make_room(run, cancel).await? else { continue };
                 if outcome == Outcome::ContextOverflow {
-                    run.compactions.is_blocked = !self.context_rules().allowed;
+                    run.compactions.is_blocked = self.context_rules().switched_off_by().is_some();
                     run.errors.push(format!(
                         "the conversation has about {estimate} tokens, more than the {window} of {}",
                         self.settings.model

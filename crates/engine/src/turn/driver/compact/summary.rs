@@ -18,6 +18,9 @@ const QUESTION: &str = include_str!("../../../definition/prompts/compact.md");
 /// The most times that a part is dropped because the provider finds the request too long or refuses it.
 const MOST_DROPS: usize = 5;
 
+/// The longest answer that is waited for, in summaries of the largest size: with what the model thinks and analyses before.
+const LONGEST_ANSWER: u64 = 4;
+
 /// The note in the place of a part that cannot be summarised.
 const LEFT_OUT: &str =
     "[A part of this conversation is left out here: it was too long to be summarised.]";
@@ -100,7 +103,8 @@ impl Driver {
         let guess = self.fixed_tokens() + (conversation.tokens() + question.len() / 4) as u64;
         let input = self.counted.map_or(guess, |(counted, _)| guess.min(counted));
         let room = self.context_rules().window(&info).saturating_sub(input);
-        let room = room.max(self.context_rules().largest_summary(&info));
+        let most = self.context_rules().largest_summary(&info);
+        let room = room.max(most);
         let fork = InternalFork {
             purpose: COMPACT_PURPOSE,
             model: self.settings.model.clone(),
@@ -116,6 +120,7 @@ impl Driver {
             receipt: Some(receipt),
             budget: Arc::clone(&self.dispatch.agent.budget),
             ceiling: None,
+            longest: Some(LONGEST_ANSWER * most),
             // The work cannot go on without it.
             patience: Patience::Full,
         };
