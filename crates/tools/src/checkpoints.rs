@@ -14,11 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blake3::Hash;
-use centurion_files::{Existing, private};
+use centurion_files::{Existing, OpenError, private};
 use centurion_protocol::transcript::{FileBackup, FileBackups};
 use centurion_protocol::{RecordId, Timestamp, World};
 use parking_lot::Mutex;
 use thiserror::Error;
+
+use crate::disk::{LoadError, load_existing};
 
 pub use self::history::{FileHistory, Prompt};
 pub use self::rewind::{Rewind, RewindError, RewoundFile, SetAside};
@@ -30,13 +32,35 @@ pub type ChangeLog =
 /// The reason that a change could not be recorded.
 pub type LogError = Box<dyn std::error::Error + Send + Sync>;
 
+/// A keeper of what files were before they are changed.
+pub trait FileKeeper: Send + Sync {
+    /// Keeps a file as it is, and records the change that follows: this digest of the new content.
+    fn keep(
+        &self,
+        path: &Path,
+        existing: Option<&Existing>,
+        written: &Hash,
+    ) -> Result<(), CheckpointError>;
+
+    /// Whether that waits for another process, so that it must not hold up a thread that others need.
+    fn waits(&self) -> bool {
+        false
+    }
+}
+
 /// The reason that a file has no checkpoint. The file is not changed then.
 #[derive(Debug, Error)]
-pub(crate) enum CheckpointError {
+pub enum CheckpointError {
     #[error("its name is no text, so that its checkpoint could not be recorded")]
     Name,
     #[error(transparent)]
     Log(#[from] LogError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("it cannot be read: {0}")]
+    Read(io::Error),
+    #[error("it has become too large")]
+    TooLarge,
 }
 
 /// The copies of a session's files, and their index.
@@ -77,30 +101,14 @@ impl Checkpoints {
         Ok(prompt)
     }
 
-    /// Copies a file unless that was done for this prompt, and records the change that follows.
-    pub(crate) fn keep(
-        &self,
-        path: &Path,
-        existing: Option<&Existing>,
-        written: &Hash,
-    ) -> Result<(), CheckpointError> {
-        let mut state = self.state.lock();
-        let Some(prompt) = state.prompt else { return Ok(()) };
-        let name = path.to_str().ok_or(CheckpointError::Name)?;
-        let now = self.world.now().into();
-        let mut backup = match state.kept.get(path) {
-            None => self.copy(&mut state, path, existing, now),
-            Some(kept) => {
-                let mut kept = kept.clone();
-                kept.foreign = self.copy_of_others(&mut state, path, existing);
-                kept
-            }
-        };
-        state.kept.insert(path.to_owned(), FileBackup { foreign: None, ..backup.clone() });
-        backup.written = Some(written.to_hex().to_string());
-        (self.log)(prompt, &FileBackups::from([(name.to_owned(), backup)]), now)?;
-        state.written.insert(path.to_owned(), *written);
-        Ok(())
+    /// Keeps a file that another process is about to change.
+    pub fn keep_for(&self, path: &Path, written: &Hash) -> Result<(), CheckpointError> {
+        let existing = load_existing(path).map_err(|error| match error {
+            LoadError::Open(error) => CheckpointError::Open(error),
+            LoadError::Read(error) => CheckpointError::Read(error),
+            LoadError::TooLarge => CheckpointError::TooLarge,
+        })?;
+        self.keep(path, existing.as_ref(), written)
     }
 
     /// Copies the content that others have given a file since the session last wrote it.
@@ -144,6 +152,34 @@ impl Checkpoints {
             written: None,
             not_kept,
         }
+    }
+}
+
+impl FileKeeper for Checkpoints {
+    /// Copies a file unless that was done for this prompt, and records the change that follows.
+    fn keep(
+        &self,
+        path: &Path,
+        existing: Option<&Existing>,
+        written: &Hash,
+    ) -> Result<(), CheckpointError> {
+        let mut state = self.state.lock();
+        let Some(prompt) = state.prompt else { return Ok(()) };
+        let name = path.to_str().ok_or(CheckpointError::Name)?;
+        let now = self.world.now().into();
+        let mut backup = match state.kept.get(path) {
+            None => self.copy(&mut state, path, existing, now),
+            Some(kept) => {
+                let mut kept = kept.clone();
+                kept.foreign = self.copy_of_others(&mut state, path, existing);
+                kept
+            }
+        };
+        state.kept.insert(path.to_owned(), FileBackup { foreign: None, ..backup.clone() });
+        backup.written = Some(written.to_hex().to_string());
+        (self.log)(prompt, &FileBackups::from([(name.to_owned(), backup)]), now)?;
+        state.written.insert(path.to_owned(), *written);
+        Ok(())
     }
 }
 

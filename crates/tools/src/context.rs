@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::ToolError;
-use crate::checkpoints::Checkpoints;
+use crate::checkpoints::FileKeeper;
 use crate::exit_plan_mode::Plan;
 use crate::paths::resolve;
 use crate::read_state::{ReadState, View};
@@ -77,7 +77,7 @@ pub struct Workspace {
     pub todos: Mutex<Vec<Todo>>,
     pub plan: Mutex<Plan>,
     /// Copies files before they are changed, if the user wants checkpoints.
-    pub checkpoints: Option<Arc<Checkpoints>>,
+    pub checkpoints: Option<Arc<dyn FileKeeper>>,
     /// The background shells of the session, shared by its agents.
     pub shells: Arc<Shells>,
     /// The directory for output that is too large for an answer: private to the session.
@@ -106,6 +106,11 @@ impl Workspace {
         let find = Arc::clone(&self.find_denied);
         // The result of a search that broke off is not reliable.
         tokio::task::spawn_blocking(move || find()).await.unwrap_or_default()
+    }
+
+    /// The size of a change for [`crate::disk::run_sized`]: one that waits for another process counts as large.
+    pub(crate) fn size_of_change(&self, bytes: u64) -> u64 {
+        if self.checkpoints.as_ref().is_some_and(|it| it.waits()) { u64::MAX } else { bytes }
     }
 
     pub fn cwd(&self) -> PathBuf {

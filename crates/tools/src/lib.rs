@@ -43,19 +43,21 @@ mod walk;
 mod web_fetch;
 mod write;
 
+/// The digest of the whole content of a file.
+pub use blake3::Hash as ContentHash;
 pub use builtin::{builtin, builtin_under};
 pub use checkpoints::{
-    ChangeLog, Checkpoints, FileHistory, LogError, Prompt, Rewind, RewindError, RewoundFile,
-    SetAside, share_checkpoints,
+    ChangeLog, CheckpointError, Checkpoints, FileHistory, FileKeeper, LogError, Prompt, Rewind,
+    RewindError, RewoundFile, SetAside, share_checkpoints,
 };
 pub use context::{
     AgentState, AgentStop, Answer, Host, HostFuture, NoAnswer, PlanModeError, PlanVerdict,
     Question, QuestionOption, ShellChange, ShellEnd, StopRefusal, ToolContext, Workspace,
 };
 pub use edit::Edit;
+pub use exit_plan_mode::Plan;
 pub use git::{Git, GitPlaces, GitText};
 pub use glob::Glob;
-pub use exit_plan_mode::Plan;
 pub use grep::Grep;
 pub use host_files::{FileView, view_file};
 pub use line_diff::{Hunk, HunkLine, LineDiff};

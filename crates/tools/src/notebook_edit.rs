@@ -83,7 +83,7 @@ impl Tool for NotebookEdit {
         }
         let guard = path_lock::hold(&path, &context.cancel).await?;
         let workspace = context.workspace.clone();
-        run_sized(disk::size_hint(&path), move || {
+        run_sized(workspace.size_of_change(disk::size_hint(&path)), move || {
             // Held in here: the write continues when the call is dropped.
             let _guard = guard;
             edit(&workspace, &named, &path, &input)

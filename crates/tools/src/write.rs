@@ -54,7 +54,7 @@ impl Tool for Write {
         let guard = path_lock::hold(&path, &context.cancel).await?;
         let workspace = context.workspace.clone();
         let size = disk::size_hint(&path).max(input.content.len() as u64);
-        run_sized(size, move || {
+        run_sized(workspace.size_of_change(size), move || {
             // Held in here: the write continues when the call is dropped.
             let _guard = guard;
             write(&workspace, &named, &path, &input.content)

@@ -6,7 +6,7 @@ use centurion_testkit::{Lack, skip};
 use serde_json::{Value, json};
 
 use crate::host::Host;
-use crate::program::{Program, eventually, signal};
+use crate::program::{Program, ended, eventually, signal};
 use crate::sandboxes::can_confine_completely;
 use crate::stage::{Stage, Told, agent, bash};
 use crate::worktrees::{self, Repository};
@@ -171,7 +171,7 @@ fn a_member_whose_process_is_killed_has_failed_and_comes_back_with_the_next_mess
     eventually("the member's work", || begun.exists().then_some(()));
     let pid = members_in(&stage.program)[0];
     kill(pid);
-    let told = Told::new(crate::program::ended(child.wait_with_output().unwrap()));
+    let told = Told::new(ended(child.wait_with_output().unwrap()));
     told.assert_code(0);
     let lead = told_lead(&stage);
     assert!(lead.contains("its process has ended"), "{lead}");
@@ -335,4 +335,53 @@ fn a_member_that_works_apart_leaves_the_checkout_alone_in_either_kind_of_process
         assert_eq!(meta["worktreePath"], path.to_str().unwrap(), "{mode}");
         assert_eq!(meta["worktreeBranch"], json!(branch), "{mode}");
     }
+}
+
+#[test]
+fn what_a_member_changes_in_its_process_is_brought_back_with_the_prompt() {
+    // D-56
+    let write = |file: &str, text: &str| json!({"tool": "Write", "input": {"file_path": file, "content": text}});
+    let read = |file: &str| json!({"tool": "Read", "input": {"file_path": file}});
+    let stage = Stage::new(&json!({
+        "first": [[read("a.txt")], [write("a.txt", "of the lead\n")], "changed"],
+        "lead": [[member("w1", "@@work")], "waiting", "done"],
+        "work": [
+            [read("a.txt")],
+            [write("a.txt", "of the member\n"), write("new.txt", "made")],
+            [says("team-lead", "changed")],
+            "resting",
+        ],
+    }));
+    stage.program.scratch.write("a.txt", "original\n");
+    let run = |prompt: &str, more: &[&str]| {
+        let flags = ["-p", prompt, "--model", stage.model(), "--permission-mode", "acceptEdits"];
+        let mut command = stage.program.command([&flags, &LEADS[..], more].concat());
+        command.env("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "1");
+        let ended = ended(command.output().unwrap());
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    };
+    run("@@first", &[]);
+    run("@@lead", &["--continue"]);
+    let content = |file: &str| std::fs::read_to_string(stage.program.scratch.project().join(file));
+    assert_eq!(
+        (content("a.txt").unwrap(), content("new.txt").unwrap()),
+        ("of the member\n".to_owned(), "made".to_owned())
+    );
+    let transcripts = stage.program.transcripts();
+    let id = transcripts[0].file_stem().unwrap().to_str().unwrap();
+    let listed = stage.program.run(&["sessions", "rewind", id, "--json"]).stdout;
+    let prompts: Vec<Value> = serde_json::from_str(&listed).unwrap();
+    let back = |prompt: &Value| {
+        let to = prompt["id"].as_str().unwrap();
+        let ended = stage.program.run(&["sessions", "rewind", id, "--to", to, "--files"]);
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+        assert!(!ended.stdout.contains("set aside"), "all of it was ours: {}", ended.stdout);
+    };
+    let second = prompts.iter().find(|it| it["text"].as_str().unwrap().contains("@@lead")).unwrap();
+    assert_eq!(second["filesChanged"], 2, "{listed}");
+    back(second);
+    assert_eq!(content("a.txt").unwrap(), "of the lead\n");
+    assert!(content("new.txt").is_err());
+    back(&prompts[0]);
+    assert_eq!(content("a.txt").unwrap(), "original\n");
 }

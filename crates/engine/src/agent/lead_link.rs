@@ -10,14 +10,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use centurion_files::Existing;
 use centurion_protocol::sdk::{Event, EventBody, System};
 use centurion_protocol::{AgentId, RecordId, ReportedUsage, SessionId};
 use centurion_team::socket::{Connection, FrameError, Patience, SocketDirectory, SocketError};
+use centurion_tools::{CheckpointError, ContentHash, FileKeeper};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::Value;
 use thiserror::Error;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -205,6 +208,45 @@ impl Drop for Withdrawal<'_> {
         if self.link.state.lock().waiting.remove(&self.id).is_some() {
             self.link.tell(FromMember::Withdraws(self.id));
         }
+    }
+}
+
+/// The reason that the lead keeps no copy of a file.
+#[derive(Debug, Error)]
+enum NotKept {
+    #[error("the lead of the team is gone")]
+    Gone,
+    #[error("the lead of the team cannot keep it: {0}")]
+    Refused(String),
+}
+
+/// The lead keeps what files were: it knows the prompt, and what others of the session made of them.
+impl FileKeeper for LeadLink {
+    fn keep(
+        &self,
+        path: &Path,
+        _: Option<&Existing>,
+        written: &ContentHash,
+    ) -> Result<(), CheckpointError> {
+        if !self.session.keeps_files {
+            return Ok(());
+        }
+        if path.to_str().is_none() {
+            return Err(CheckpointError::Name);
+        }
+        let written = written.to_hex().to_string();
+        let question = LeadQuestion::Keep { path: path.to_owned(), written };
+        // This thread is one for work that waits.
+        let refusal = match Handle::current().block_on(self.ask(question)) {
+            Some((_, LeadAnswer::Kept(None))) => return Ok(()),
+            Some((_, LeadAnswer::Kept(Some(reason)))) => NotKept::Refused(reason),
+            _ => NotKept::Gone,
+        };
+        Err(CheckpointError::Log(Box::new(refusal)))
+    }
+
+    fn waits(&self) -> bool {
+        self.session.keeps_files
     }
 }
 

@@ -88,6 +88,8 @@ pub(crate) enum ToMember {
 pub(crate) struct LeadSession {
     pub(crate) transcript: PathBuf,
     pub(crate) output_dir: PathBuf,
+    /// Whether files are kept before they are changed.
+    pub(crate) keeps_files: bool,
 }
 
 /// A program with its arguments and its environment, as bytes.
@@ -123,6 +125,11 @@ pub(crate) enum LeadQuestion {
     /// May this call run?
     Call(CallFrame),
     Reserve(Amount),
+    /// Keep a file as it is: it is about to get content with this digest.
+    Keep {
+        path: PathBuf,
+        written: String,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -132,6 +139,8 @@ pub(crate) enum LeadAnswer {
     /// The call was refused, or carried out there.
     Done(Box<DoneCall>),
     Reserved(Result<(), OverBudget>),
+    /// The file is kept, or why it is not.
+    Kept(Option<String>),
 }
 
 /// A call of a tool.

@@ -143,12 +143,13 @@ impl MemberProcesses {
         session: SessionId,
         transcript: PathBuf,
         output_dir: PathBuf,
+        keeps_files: bool,
     ) -> Self {
         Self {
             back_end: options.back_end,
             directory: options.directory,
             session,
-            told: LeadSession { transcript, output_dir },
+            told: LeadSession { transcript, output_dir, keeps_files },
             state: Mutex::default(),
             listening: tokio::sync::Mutex::new(false),
             closing: CancellationToken::new(),

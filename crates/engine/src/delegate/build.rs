@@ -7,7 +7,7 @@ use centurion_config::memory::MemoryTracker;
 use centurion_journal::Journal;
 use centurion_model::SystemPrompt;
 use centurion_protocol::{Conversation, ToolSpecs};
-use centurion_tools::{DynTool, Shells, ShellsConfig, Workspace};
+use centurion_tools::{DynTool, FileKeeper, Shells, ShellsConfig, Workspace};
 use parking_lot::Mutex;
 
 use crate::agent::builder::AgentBuilder;
@@ -91,6 +91,12 @@ impl AgentBuilder {
             tools.sort_by(|one, other| one.name().cmp(other.name()));
         }
         (tools, hash)
+    }
+
+    /// The keeper of what files were: for a member in a process of its own it is the lead's.
+    fn file_keeper(&self, shared: &Shared) -> Option<Arc<dyn FileKeeper>> {
+        let own = self.files.checkpoints.clone().map(|it| it as Arc<dyn FileKeeper>);
+        own.or_else(|| Some(shared.delegation.lead.clone()? as Arc<dyn FileKeeper>))
     }
 
     /// Builds an agent of a session.

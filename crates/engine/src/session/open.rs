@@ -280,7 +280,8 @@ fn build_shared(
     let processes = options.agents.member_processes.take();
     let (transcript, output_dir) = (&options.storage.transcript, &options.storage.output_dir);
     let member_processes = processes.zip(transcript.clone()).map(|(it, transcript)| {
-        MemberProcesses::new(it, options.start.id(), transcript, output_dir.clone())
+        let keeps_files = options.storage.file_history.is_some();
+        MemberProcesses::new(it, options.start.id(), transcript, output_dir.clone(), keeps_files)
     });
     let queue = Queue::new(lead.clone().map(|lead| -> DeliveryWatch {
         Box::new(move |ids: &[RecordId]| lead.tell(FromMember::Took(ids.to_vec())))

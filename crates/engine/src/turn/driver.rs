@@ -550,7 +550,7 @@ impl Driver {
         let items = self.fit(items, &blocks);
         let mut delivered = Vec::with_capacity(items.len());
         for item in &*items {
-            let record = match &self.dispatch.agent.workspace.checkpoints {
+            let record = match &self.shared.delegation.builder.files.checkpoints {
                 Some(checkpoints) if matches!(item.origin, Origin::Person) => {
                     checkpoints.begin(|| self.record_item(item))?
                 }

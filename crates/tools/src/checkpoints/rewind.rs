@@ -14,7 +14,9 @@ use serde::Serialize;
 use thiserror::Error;
 
 use super::history::{FileHistory, Prompt, Tracked};
-use super::{CheckpointError, Checkpoints, backup_name, is_copy_of, path_digest, save};
+use super::{
+    CheckpointError, Checkpoints, FileKeeper as _, backup_name, is_copy_of, path_digest, save,
+};
 use crate::disk::{LoadError, load_existing};
 use crate::line_diff::LineDiff;
 

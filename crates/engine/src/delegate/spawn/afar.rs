@@ -4,6 +4,7 @@
 //! record of the end are here, as for every agent; so are the answers to what the process asks.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use centurion_journal::{JournalError, TranscriptFile};
 use centurion_protocol::sdk::EventBody;
 use centurion_protocol::{Outcome, RecordId, ReportedUsage};
 use centurion_team::socket::Patience;
+use centurion_tools::ContentHash;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -223,6 +225,9 @@ impl Child {
                     open.reservations.insert(id, reservation);
                 })))
             }
+            LeadQuestion::Keep { path, written } => {
+                Some(LeadAnswer::Kept(self.keep_file(&path, &written)))
+            }
             LeadQuestion::Call(call) => {
                 let cancel = CancellationToken::new();
                 open.calls.insert(id, cancel.clone());
@@ -233,6 +238,15 @@ impl Child {
                 None
             }
         }
+    }
+
+    /// Keeps a file that the member is about to change; why it is not kept, if so.
+    fn keep_file(&self, path: &Path, written: &str) -> Option<String> {
+        let checkpoints = self.shared.delegation.builder.files.checkpoints.as_ref()?;
+        let Ok(written) = ContentHash::from_hex(written) else {
+            return Some("its digest cannot be read".to_owned());
+        };
+        checkpoints.keep_for(path, &written).err().map(|error| error.to_string())
     }
 
     fn hear(&self, frame: FromMember, open: &mut Open<'_>) {

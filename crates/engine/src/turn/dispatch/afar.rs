@@ -64,7 +64,9 @@ impl Dispatch {
         let permitted = match asked.map(|(_, answer)| answer) {
             Some(LeadAnswer::Permitted(permitted)) => permitted,
             Some(LeadAnswer::Done(done)) => return Self::done_afar(call, *done),
-            Some(LeadAnswer::Reserved(_)) | None => return Dispatched::not_begun(&call.id),
+            Some(LeadAnswer::Reserved(_) | LeadAnswer::Kept(_)) | None => {
+                return Dispatched::not_begun(&call.id);
+            }
         };
         self.follow_lead(permitted.mode);
         aside.context.extend(permitted.context);
