@@ -36,26 +36,32 @@ impl Charged {
 impl Cache {
     /// Takes a request: the longest part that was written before is read, if it ends at a breakpoint or a little before.
     pub(crate) fn take(&mut self, request: &Value) -> Charged {
-        let mut parts = vec![(request["tools"].to_string(), false)];
+        // Each model has a cache of its own.
+        let tools = request["tools"].to_string();
+        let mut parts = vec![(request["model"].to_string(), tools, false)];
         let messages = request["messages"].as_array().unwrap().iter();
         let spoken = messages.flat_map(|message| {
             let role = message["role"].as_str().unwrap();
             message["content"].as_array().unwrap().iter().map(move |block| (role, block))
         });
         let system = request["system"].as_array().unwrap().iter().map(|block| ("system", block));
+        // Messages of another kind of request are not read again; the most tokens of an answer do not matter.
+        let kind = ["thinking", "output_config", "tool_choice"].map(|key| request[key].to_string());
+        let kind = kind.concat();
+        let kind_of = |role: &str| if role == "system" { String::new() } else { kind.clone() };
         for (role, block) in system.chain(spoken) {
             let mut block = block.clone();
             let ends = block.as_object_mut().unwrap().remove("cache_control").is_some();
-            parts.push((format!("{role}{block}"), ends));
+            parts.push((kind_of(role), format!("{role}{block}"), ends));
         }
         let (mut hasher, mut size) = (DefaultHasher::new(), 0);
         let mut ends = Vec::new();
-        for (text, _) in &parts {
-            text.hash(&mut hasher);
+        for (kind, text, _) in &parts {
+            (kind, text).hash(&mut hasher);
             size += text.len();
             ends.push((hasher.finish(), size));
         }
-        let is_marked = |at: &usize| parts[*at].1;
+        let is_marked = |at: &usize| parts[*at].2;
         let marked: Vec<usize> = (0..parts.len()).filter(is_marked).collect();
         let found = marked.iter().flat_map(|at| &ends[at.saturating_sub(LOOKBACK)..=*at]);
         let read = found.filter(|(hash, _)| self.0.contains(hash)).map(|(_, size)| *size).max();

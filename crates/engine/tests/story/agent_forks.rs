@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use centurion_engine::{Answerer, Ask, ElicitFuture, Elicitation, Reply, ReplyFuture, SessionMode};
 use centurion_permissions::{Mode, Rule, RuleOrigin};
-use centurion_protocol::Outcome;
+use centurion_protocol::{Effort, Outcome, Thinking};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -19,6 +19,21 @@ fn forking(scripts: &Value) -> Bench {
     bench.knows_agents(|agents| agents.rules.forks = true);
     bench.file("a.txt", "alpha\n");
     bench
+}
+
+/// The same with requests that are not the default: what is different could get lost.
+fn thinking(scripts: &Value) -> Bench {
+    let mut bench = forking(scripts);
+    bench.also(|options| {
+        options.settings.thinking = Thinking::Budget(4_321);
+        options.settings.effort = Some(Effort::High);
+    });
+    bench
+}
+
+/// What a request asks of its model beside the conversation.
+fn asks(asked: &Asked) -> (&str, Option<Effort>, Thinking) {
+    (&asked.model, asked.effort, asked.thinking)
 }
 
 /// A call without a type.
@@ -45,6 +60,14 @@ fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
+/// The transcripts of the agents that were started.
+fn transcripts(told: &Told) -> Vec<String> {
+    let directory = told.transcript.with_extension("").join("subagents");
+    let files = std::fs::read_dir(directory).unwrap().flatten().map(|it| it.path());
+    let files = files.filter(|path| path.extension().is_some_and(|it| it == "jsonl"));
+    files.map(|path| std::fs::read_to_string(path).unwrap()).collect()
+}
+
 fn results(told: &Told) -> String {
     format!("{:?}", told.results())
 }
@@ -59,7 +82,7 @@ async fn forks_share_all_bytes_up_to_their_directive_at_any_point_of_any_convers
             calls.extend((0..forks).map(|n| fork(&format!("@@work:{n}"))));
             lead.push(json!(calls));
             lead.extend((0..=forks).map(|_| json!("meanwhile")));
-            let told = forking(&json!({"lead": lead, "work": [[read()], "Scope: it"]}))
+            let told = thinking(&json!({"lead": lead, "work": [[read()], "Scope: it"]}))
                 .run("@@lead")
                 .await;
             assert_eq!(told.outcome, Some(Outcome::Completed));
@@ -74,7 +97,8 @@ async fn forks_share_all_bytes_up_to_their_directive_at_any_point_of_any_convers
             assert_eq!(firsts.len(), forks, "{}", results(&told));
             for asked in &firsts {
                 assert_eq!(asked.fixed, parent.fixed);
-                assert_eq!((&asked.model, asked.effort), (&parent.model, parent.effort));
+                assert_eq!(asks(asked), asks(parent));
+                assert_eq!(asked.thinking, Thinking::Budget(4_321));
                 assert!(asked.wire.starts_with(&parent.wire), "history is the parent's");
                 let last = blocks(asked);
                 let results = &last[..=forks];
@@ -99,8 +123,8 @@ async fn forks_share_all_bytes_up_to_their_directive_at_any_point_of_any_convers
 
 #[tokio::test(start_paused = true)]
 async fn a_fork_goes_on_from_the_same_bytes_when_it_is_woken_and_in_a_later_process() {
-    // S-274, S-095, I-11
-    let bench = forking(&json!({
+    // S-263, S-274, S-095, I-11
+    let bench = thinking(&json!({
         "lead": [[read()], [fork("@@work"), read()], "meanwhile", [message(LAST_AGENT, "@@more")], "said", "heard"],
         "work": [[read()], "Scope: first"],
         "more": [[read()], "Scope: second"],
@@ -122,7 +146,9 @@ async fn a_fork_goes_on_from_the_same_bytes_when_it_is_woken_and_in_a_later_proc
             String::from_utf8_lossy(&pair[1].wire)
         );
         assert_eq!(pair[1].fixed, pair[0].fixed);
+        assert_eq!(asks(pair[1]), asks(pair[0]));
     }
+    assert_eq!(asks(all[0]), asks(&told.asked[1]), "as its parent's");
     let main = later.asked.iter().find(|asked| asked.agent.is_none()).unwrap();
     assert!(main.listing.as_ref().unwrap().contains("- late:") && main.fixed != woken[0].fixed);
     let said = format!("{:?}", later.of("system", Some("informational")));
@@ -318,8 +344,14 @@ async fn the_result_of_a_fork_says_what_was_shared_and_a_missed_cache_is_told() 
             assert_eq!(miss["agent_id"], told.of("system", Some("task_started"))[0]["task_id"]);
         }
         let news = told.asked.last().unwrap().messages.to_string();
-        let read = format!("</shared_bytes><cache_read_tokens>{read}</cache_read_tokens>");
-        assert!(news.contains(&read), "{news}");
+        // All that it sent at first but for the last message.
+        let first = of_forks(&told)[0];
+        let last = serde_json::to_string(first.messages.as_array().unwrap().last().unwrap());
+        let shared = first.fixed.len() + first.wire.len() - last.unwrap().len() - 1;
+        let both = format!(
+            "<shared_bytes>{shared}</shared_bytes><cache_read_tokens>{read}</cache_read_tokens>"
+        );
+        assert!(news.contains(&both), "{both}: {news}");
     }
 }
 
@@ -340,7 +372,7 @@ async fn a_fork_whose_parent_said_a_secret_says_so_when_it_begins_otherwise_late
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_asks_for_the_conversation_gets_it_beside_a_prompt_and_tools_of_its_own() {
-    // S-024
+    // S-024, S-278
     let bench = Bench::cast(&json!({
         "lead": [[read()], [agent("judge", "@@judge", &json!({}))], "done"],
         "judge": ["It is right."],
@@ -359,6 +391,8 @@ async fn an_agent_that_asks_for_the_conversation_gets_it_beside_a_prompt_and_too
     let last = blocks(asked);
     assert_eq!(last[0]["content"], PLACEHOLDER);
     assert!(!format!("{last:?}").contains("FORK_DIRECTIVE"));
+    let [record] = &transcripts(&told)[..] else { panic!("one agent") };
+    assert!(record.contains("\"status\":\"sub_agent_entered\""), "S-278: {record}");
     let id = told.of("system", Some("task_started"))[0]["task_id"].as_str().unwrap().to_owned();
     let later = bench.resume(&told, &format!("@@poke:{id}")).await;
     let woken = of_forks(&later)[0];
@@ -367,7 +401,7 @@ async fn an_agent_that_asks_for_the_conversation_gets_it_beside_a_prompt_and_too
 
 #[tokio::test(start_paused = true)]
 async fn a_fork_is_told_its_rules_and_the_form_of_its_report() {
-    // S-268, S-269
+    // S-268, S-269, S-279
     let bench =
         forking(&json!({"lead": [[fork("@@work")], "meanwhile", "heard"], "work": ["Scope: x"]}));
     let told = bench.run("@@lead").await;
@@ -451,6 +485,52 @@ async fn a_fork_goes_on_however_little_of_its_start_was_written() {
             let said = asked.messages.to_string();
             assert_eq!(said.matches("FORK_DIRECTIVE: @@work").count(), 1, "{cut}: {said}");
         }
+    }
+}
+
+/// A process that died behind the fork's start, with less and less of what its parent had written since its answer.
+#[tokio::test(start_paused = true)]
+async fn a_fork_goes_on_however_little_of_its_parents_record_was_written_behind_the_answer() {
+    let bench = thinking(&json!({
+        "lead": [[read()], [fork("@@work"), read()], "meanwhile", "heard"],
+        "work": [[read()], "Scope: first"],
+        "more": ["Scope: second"],
+        "poke": [[message("${arg}", "@@more")], "said", "heard", "heard"],
+    }));
+    let told = bench.run("@@lead").await;
+    let id = told.of("system", Some("task_started"))[0]["task_id"].as_str().unwrap().to_owned();
+    let first = of_forks(&told)[0];
+    let shared = memchr::memmem::find(&first.wire, b"FORK_DIRECTIVE").unwrap();
+    let path = told.transcript.with_extension("").join(format!("subagents/agent-{id}.jsonl"));
+    let about = path.with_extension("meta.json");
+    let (main, of_fork) = (std::fs::read(&told.transcript).unwrap(), std::fs::read(&path).unwrap());
+    let meta = std::fs::read(&about).unwrap();
+    let spawn: Value =
+        serde_json::from_slice(of_fork.split(|it| *it == b'\n').next().unwrap()).unwrap();
+    let answer = spawn["data"]["spec"]["context"]["record"].as_str().unwrap();
+    let answer = memchr::memmem::find(&main, format!("\"uuid\":\"{answer}\"").as_bytes()).unwrap();
+    // What requests begin with is written before the fork.
+    let prefix = memchr::memmem::find(&main, b"\"subtype\":\"prefix\"").unwrap();
+    let from = answer.max(prefix);
+    let ends: Vec<usize> =
+        memchr::memchr_iter(b'\n', &main).map(|at| at + 1).filter(|end| *end > from).collect();
+    assert!(ends.len() > 5, "{ends:?}");
+    for (n, end) in ends.iter().enumerate() {
+        std::fs::write(&told.transcript, &main[..*end]).unwrap();
+        std::fs::write(&path, &of_fork).unwrap();
+        match n % 3 {
+            0 => std::fs::write(&about, &meta).unwrap(),
+            1 => std::fs::write(&about, &meta[..meta.len() / 2]).unwrap(),
+            _ => std::fs::remove_file(&about).unwrap_or_default(),
+        }
+        let later = bench.resume(&told, &format!("@@poke:{id}")).await;
+        assert_eq!(later.outcome, Some(Outcome::Completed), "{end}: {}", later.result());
+        let all = of_forks(&later);
+        let asked = all.first().unwrap_or_else(|| panic!("{end}: {}", results(&later)));
+        assert_eq!(asked.wire[..shared], first.wire[..shared], "{end}");
+        assert_eq!((&asked.fixed, asks(asked)), (&first.fixed, asks(first)), "{end}");
+        let said = asked.messages.to_string();
+        assert_eq!(said.matches("FORK_DIRECTIVE: @@work").count(), 1, "{end}: {said}");
     }
 }
 
