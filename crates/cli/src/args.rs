@@ -50,7 +50,7 @@ pub(crate) struct RunArgs {
 
     /// Print the version
     #[arg(short = 'v', short_alias = 'V', long, action = clap::ArgAction::Version)]
-    version: Option<bool>,
+    pub(crate) version: Option<bool>,
 
     /// Run without a terminal: print the result and exit
     #[arg(short, long)]

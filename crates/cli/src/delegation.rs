@@ -37,7 +37,6 @@ use crate::mcp;
 use crate::output::note;
 use crate::skills;
 use crate::surroundings::Surroundings;
-use crate::teammates;
 
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Agents")]
@@ -241,11 +240,7 @@ impl Found {
             worktrees: settings.worktrees(),
             task_list: task_list(args, settings, env, surroundings, run.session),
             team: has_team(settings, env).then(|| team(env, run.session)),
-            member_processes: if has_team(settings, env) {
-                teammates::back_end(args, settings, env, surroundings)?
-            } else {
-                None
-            },
+            member_processes: None,
             lead: None,
             peers: Some(PeerOptions {
                 directory: surroundings.dirs.peers_dir(),
@@ -264,7 +259,7 @@ impl Found {
 const TEARDOWN: Duration = Duration::from_mins(1);
 
 /// Whether agents with a name join a team.
-fn has_team(settings: &Settings, env: &Env) -> bool {
+pub(crate) fn has_team(settings: &Settings, env: &Env) -> bool {
     match env.get("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS") {
         Some(_) => env.is_on("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS"),
         None => settings.subagents().teams,

@@ -38,6 +38,7 @@ use crate::remember::RuleFiles;
 use crate::sandbox::{self, Confinement};
 use crate::sessions;
 use crate::surroundings::{MANAGED, Surroundings};
+use crate::teammates;
 use crate::used_files::used_files;
 use crate::users_files::users_files;
 
@@ -96,7 +97,8 @@ pub(crate) async fn options(
         server_judge: extensions::server_judge(surroundings, plugins.judged(), &trust),
     };
     let (extensions, pool) = extensions::extensions(args, surroundings, &settings, &around)?;
-    let agents = asked.agents(found, &pool, &limits, &model, start.id())?;
+    let mut agents = asked.agents(found, &pool, &limits, &model, start.id())?;
+    let has_team = delegation::has_team(&settings, &env);
     let answerers = Arc::new(Answerers::default());
     let front = answerer(args, host.as_ref(), &extensions)?.or(person);
     let answerer = front.map(|it| answerers.attach(it));
@@ -105,6 +107,9 @@ pub(crate) async fn options(
     let context = context_rules(args, &env, &settings)?;
     let remembers = settings.memory();
     let settings = LiveSettings::new(settings);
+    if has_team {
+        agents.member_processes = teammates::back_end(args, &settings, &env, surroundings)?;
+    }
     let live = LiveRules::new(settings.clone(), args, roots, hook_judge)?;
     let rule_source = Some(Box::new(live) as Box<_>);
     let permission =

@@ -9,7 +9,7 @@ mod tmux;
 use std::sync::Arc;
 
 use anyhow::Context;
-use centurion_config::settings::{Settings, TeammateMode};
+use centurion_config::settings::TeammateMode;
 use centurion_engine::MemberProcessOptions;
 use centurion_protocol::Env;
 use centurion_team::BackEnd;
@@ -19,6 +19,7 @@ pub(crate) use self::pane::{ARGUMENT as PANE_ARGUMENT, become_member};
 use self::process::ProcessBackEnd;
 use self::tmux::TmuxBackEnd;
 use crate::args::RunArgs;
+use crate::live_settings::LiveSettings;
 use crate::output::note;
 use crate::surroundings::Surroundings;
 
@@ -28,14 +29,15 @@ const TICKET: &str = "CENTURION_MEMBER_TICKET";
 /// The back end for the members of a run: `None` keeps them in this process.
 pub(crate) fn back_end(
     args: &RunArgs,
-    settings: &Settings,
+    settings: &LiveSettings,
     env: &Env,
     surroundings: &Surroundings,
 ) -> anyhow::Result<Option<MemberProcessOptions>> {
     if args.member.is_member() {
         return Ok(None);
     }
-    let asked = args.delegation.teammate_mode.or_else(|| settings.teammate_mode());
+    let by_settings = || settings.with(|state| state.settings.teammate_mode());
+    let asked = args.delegation.teammate_mode.or_else(by_settings);
     let mode = match asked.unwrap_or(TeammateMode::InProcess) {
         TeammateMode::Auto if env.get("TMUX").is_some() => TeammateMode::Tmux,
         TeammateMode::Auto => TeammateMode::InProcess,
@@ -52,7 +54,7 @@ pub(crate) fn back_end(
         return Ok(None);
     }
     let program = std::env::current_exe().context("this program's own file cannot be found")?;
-    let start = flags::Start { program, flags: flags::inherited(args) };
+    let start = flags::Start { program };
     let back_end: Arc<dyn BackEnd> = match mode {
         TeammateMode::InProcess | TeammateMode::Auto => return Ok(None),
         TeammateMode::Process => Arc::new(ProcessBackEnd::new(start, &surroundings.env)),
@@ -62,7 +64,12 @@ pub(crate) fn back_end(
             surroundings.dirs.members_dir(),
         )),
     };
-    Ok(Some(MemberProcessOptions { back_end, directory: surroundings.dirs.members_dir() }))
+    let directory = surroundings.dirs.members_dir();
+    let (args, settings) = (args.clone(), settings.clone());
+    let inherited = move || {
+        settings.with(|state| flags::inherited(&args, state.settings.sources().flag.as_ref()))
+    };
+    Ok(Some(MemberProcessOptions { back_end, directory, inherited: Arc::new(inherited) }))
 }
 
 /// Tells whether this process runs in a pane of tmux.

@@ -1,15 +1,19 @@
 //! The command line of a member's process: as it is made, and as it is read.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
-use centurion_config::settings::LevelChoice;
+use centurion_config::settings::{FlagSettings, LevelChoice};
 use centurion_protocol::SessionId;
 use centurion_team::{MemberCommand, MemberName, TeamName};
-use clap::Args;
+use clap::{Args, Parser as _, ValueEnum};
 
-use crate::args::{RunArgs, session_id};
+use crate::agents::sources::AgentArgs;
+use crate::args::{AutoCompact, ModelArgs, PermissionArgs, RunArgs, session_id};
+use crate::configuration::SettingsArgs;
+use crate::delegation::DelegationArgs;
+use crate::mcp::McpArgs;
 
 /// The flags that make a process a member of a team.
 #[derive(Clone, Debug, Default, Args)]
@@ -71,11 +75,16 @@ impl MemberArgs {
     }
 }
 
-/// The program of a member, and the flags that all members have from their lead.
+/// The command line of this process, and what its lead told it of its own.
+pub(crate) fn joined(inherited: impl Iterator<Item = OsString>) -> anyhow::Result<RunArgs> {
+    let args = RunArgs::try_parse_from(std::env::args_os().chain(inherited));
+    Ok(args.context("the flags of the lead cannot be read")?.settle())
+}
+
+/// The program of all members.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
     pub(crate) program: PathBuf,
-    pub(crate) flags: Vec<OsString>,
 }
 
 impl Start {
@@ -93,7 +102,6 @@ impl Start {
         if member.plan_mode_required {
             args.push("--plan-mode-required".into());
         }
-        args.extend(self.flags.iter().cloned());
         args
     }
 
@@ -114,45 +122,45 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The flags of a lead that hold for its members, too. The permission mode is the one of the moment, the session and what
-/// is printed are the lead's own, and its budget is asked for at the lead.
-pub(crate) fn inherited(args: &RunArgs) -> Vec<OsString> {
-    let mut flags = Inherited::default();
-    flags.each("--add-dir", args.add_dir.iter().map(|it| it.as_os_str().to_owned()));
-    let root = args.project_config_root.iter();
-    flags.each("--project-config-root", root.map(|it| it.as_os_str().to_owned()));
-    flags.switch("--bare", args.bare);
-    flags.value("--settings", args.settings.settings.as_ref());
-    flags.value("--setting-sources", args.settings.setting_sources.map(levels).as_ref());
-    let model = &args.model;
-    flags.value("--model", model.model.as_ref());
-    flags.each("--fallback-model", model.fallback_model.iter().map(OsString::from));
-    flags.value("--effort", model.effort.map(|it| it.to_string()).as_ref());
-    flags.value(
-        "--max-thinking-tokens",
-        model.max_thinking_tokens.map(|it| it.to_string()).as_ref(),
-    );
-    let permissions = &args.permissions;
-    flags.each("--allowedTools", permissions.allowed_tools.iter().map(OsString::from));
-    flags.each("--disallowedTools", permissions.disallowed_tools.iter().map(OsString::from));
-    flags.each("--tools", permissions.tools.iter().flatten().map(OsString::from));
-    flags.switch(
-        "--allow-dangerously-skip-permissions",
-        permissions.allow_dangerously_skip_permissions,
-    );
-    flags.each("--mcp-config", args.mcp.mcp_config.iter().map(OsString::from));
-    flags.switch("--strict-mcp-config", args.mcp.strict_mcp_config);
-    let delegation = &args.delegation;
-    flags.value("--agents", delegation.definitions.agents.as_ref());
-    for dir in &delegation.plugin_dir {
-        flags.each("--plugin-dir", [dir.as_os_str().to_owned()].into_iter());
-    }
-    flags.switch("--disable-slash-commands", delegation.disable_slash_commands);
-    flags.value(
-        "--append-subagent-system-prompt",
-        delegation.append_subagent_system_prompt.as_ref(),
-    );
-    flags.0
+/// The words of a lead's command line that hold for its members, too. `settings` is what `--settings` says by now.
+///
+/// Each struct of flags is taken apart without a rest: a new flag does not compile before it stands here, as inherited
+/// or with the reason why not.
+pub(crate) fn inherited(args: &RunArgs, settings: Option<&FlagSettings>) -> Vec<OsString> {
+    let RunArgs {
+        // The lead's own: its task, what it prints, its answer, its log, its session.
+        prompt: _,
+        version: _,
+        print: _,
+        json_schema: _,
+        debug: _,
+        debug_file: _,
+        debug_to_stderr: _,
+        format: _,
+        session: _,
+        // Each member has its own.
+        member: _,
+        // These have no effect.
+        foreign: _,
+        add_dir,
+        project_config_root,
+        bare,
+        model,
+        permissions,
+        settings: of_settings,
+        mcp,
+        delegation,
+    } = args;
+    let mut words = Words::default();
+    words.paths("--add-dir", add_dir);
+    words.paths("--project-config-root", project_config_root);
+    words.switch("--bare", *bare);
+    words.settings(of_settings, settings);
+    words.model(model);
+    words.permissions(permissions);
+    words.mcp(mcp);
+    words.delegation(delegation);
+    words.0
 }
 
 /// Levels of settings in the words of their flag.
@@ -163,32 +171,136 @@ fn levels(levels: LevelChoice) -> String {
     named.collect::<Vec<_>>().join(",")
 }
 
-#[derive(Default)]
-struct Inherited(Vec<OsString>);
+/// A choice in the word of its flag.
+fn word(choice: &impl ValueEnum) -> String {
+    choice.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default()
+}
 
-impl Inherited {
+#[derive(Default)]
+struct Words(Vec<OsString>);
+
+impl Words {
+    fn settings(&mut self, args: &SettingsArgs, now: Option<&FlagSettings>) {
+        // A host can have changed those of the flag.
+        let SettingsArgs { settings: _, managed_settings, setting_sources } = args;
+        match now {
+            Some(FlagSettings::File(path)) => self.paths("--settings", [path]),
+            Some(FlagSettings::Json(text)) => self.each("--settings", [text]),
+            None => {}
+        }
+        self.each("--managed-settings", managed_settings);
+        self.each("--setting-sources", setting_sources.map(levels));
+    }
+
+    fn model(&mut self, args: &ModelArgs) {
+        let ModelArgs {
+            // The main agent's prompts, and limits that the lead keeps.
+            system_prompt: _,
+            system_prompt_file: _,
+            append_system_prompt: _,
+            append_system_prompt_file: _,
+            max_turns: _,
+            max_budget_usd: _,
+            // No flag.
+            is_optional: _,
+            model,
+            fallback_model,
+            effort,
+            thinking,
+            max_thinking_tokens,
+            thinking_display,
+            betas,
+            task_budget,
+            autocompact,
+        } = args;
+        self.each("--model", model);
+        self.each("--fallback-model", fallback_model);
+        self.each("--effort", effort.map(|it| it.to_string()));
+        self.each("--thinking", thinking.as_ref().map(word));
+        self.each("--max-thinking-tokens", max_thinking_tokens.map(|it| it.to_string()));
+        self.each("--thinking-display", thinking_display.as_ref().map(word));
+        self.each("--betas", betas.iter().map(|it| it.as_str().to_owned()));
+        self.each("--task-budget", task_budget.map(|it| it.to_string()));
+        self.each(
+            "--autocompact",
+            autocompact.map(|it| match it {
+                AutoCompact::Auto => "auto".to_owned(),
+                AutoCompact::Window(tokens) => tokens.to_string(),
+            }),
+        );
+    }
+
+    fn permissions(&mut self, args: &PermissionArgs) {
+        let PermissionArgs {
+            // The command of each member has the mode of its moment.
+            permission_mode: _,
+            // The lead puts the questions of its members.
+            permission_prompts: _,
+            permission_prompt_tool: _,
+            allowed_tools,
+            disallowed_tools,
+            tools,
+            dangerously_skip_permissions,
+            allow_dangerously_skip_permissions,
+        } = args;
+        self.each("--allowedTools", allowed_tools);
+        self.each("--disallowedTools", disallowed_tools);
+        self.each("--tools", tools.iter().flatten());
+        // Whether the mode is in force is the lead's affair, which a member follows.
+        self.switch(
+            "--allow-dangerously-skip-permissions",
+            *allow_dangerously_skip_permissions || *dangerously_skip_permissions,
+        );
+    }
+
+    fn mcp(&mut self, args: &McpArgs) {
+        // No flag: `mcp serve` sets it, and leads no team.
+        let McpArgs { only: _, mcp_config, strict_mcp_config } = args;
+        self.each("--mcp-config", mcp_config);
+        self.switch("--strict-mcp-config", *strict_mcp_config);
+    }
+
+    fn delegation(&mut self, args: &DelegationArgs) {
+        let DelegationArgs {
+            // What the main agent is, and where its members are.
+            agent: _,
+            teammate_mode: _,
+            coordinator: _,
+            assistant: _,
+            proactive: _,
+            definitions: AgentArgs { agents },
+            plugin_dir,
+            disable_slash_commands,
+            append_subagent_system_prompt,
+            forward_subagent_text,
+        } = args;
+        self.each("--agents", agents);
+        self.paths("--plugin-dir", plugin_dir);
+        self.switch("--disable-slash-commands", *disable_slash_commands);
+        self.each("--append-subagent-system-prompt", append_subagent_system_prompt);
+        self.switch("--forward-subagent-text", *forward_subagent_text);
+    }
+
     fn switch(&mut self, flag: &str, is_on: bool) {
         self.0.extend(is_on.then(|| flag.into()));
     }
 
-    fn value(&mut self, flag: &str, value: Option<&String>) {
-        // In one word: a value may begin with a hyphen.
-        self.0.extend(value.map(|value| format!("{flag}={value}").into()));
-    }
-
-    fn each(&mut self, flag: &str, values: impl Iterator<Item = OsString>) {
+    /// The flag once for each value, in one word: a value may begin with a hyphen.
+    fn each<T: AsRef<OsStr>>(&mut self, flag: &str, values: impl IntoIterator<Item = T>) {
         for value in values {
             let mut word = OsString::from(format!("{flag}="));
             word.push(value);
             self.0.push(word);
         }
     }
+
+    fn paths<'a>(&mut self, flag: &str, paths: impl IntoIterator<Item = &'a PathBuf>) {
+        self.each(flag, paths);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-
     use super::*;
 
     fn member(cwd: &str) -> MemberCommand {
@@ -203,6 +315,14 @@ mod tests {
             cwd: cwd.into(),
             ticket: "t".to_owned(),
         }
+    }
+
+    /// What a member makes of the command line of its lead.
+    fn member_of(lead: &RunArgs) -> RunArgs {
+        let settings = lead.settings.settings.clone().map(FlagSettings::Json);
+        let start = Start { program: "/bin/centurion".into() };
+        let words = [OsString::from("centurion")].into_iter().chain(start.args(&member("/p")));
+        RunArgs::try_parse_from(words.chain(inherited(lead, settings.as_ref()))).unwrap()
     }
 
     #[test]
@@ -225,9 +345,7 @@ mod tests {
             "low",
         ])
         .unwrap();
-        let start = Start { program: "/bin/centurion".into(), flags: inherited(&lead) };
-        let words = [OsString::from("centurion")].into_iter().chain(start.args(&member("/p")));
-        let read = RunArgs::try_parse_from(words).unwrap();
+        let read = member_of(&lead);
         assert_eq!(read.member.lead_session().unwrap(), member("/p").session);
         assert!(read.member.plan_mode_required);
         assert_eq!(read.member.agent_type.as_deref(), Some("it's a \"type\" $(x)"));
@@ -243,10 +361,50 @@ mod tests {
     }
 
     #[test]
+    fn no_limit_of_a_lead_is_lost_on_the_way_to_a_member() {
+        // Limits of the program that starts the lead, and fields of requests, did not hold in a member's process.
+        let lead = RunArgs::try_parse_from([
+            "centurion",
+            "-p",
+            "x",
+            "--managed-settings",
+            "{\"sandbox\": {\"enabled\": true}}",
+            "--betas",
+            "one,two",
+            "--thinking",
+            "disabled",
+            "--thinking-display",
+            "omitted",
+            "--autocompact",
+            "200k",
+            "--task-budget",
+            "7",
+            "--max-thinking-tokens",
+            "9",
+            "--tools",
+            "",
+            "--dangerously-skip-permissions",
+            "--forward-subagent-text",
+        ])
+        .unwrap();
+        let read = member_of(&lead);
+        assert_eq!(read.settings.managed_settings, lead.settings.managed_settings);
+        assert_eq!(read.model.extras().betas, lead.model.extras().betas);
+        assert_eq!(read.model.chosen_thinking(), lead.model.chosen_thinking());
+        assert_eq!(read.model.thinking_display, lead.model.thinking_display);
+        assert_eq!(read.model.autocompact, lead.model.autocompact);
+        assert_eq!(read.model.task_budget, lead.model.task_budget);
+        assert_eq!(read.model.max_thinking_tokens, lead.model.max_thinking_tokens);
+        assert_eq!(read.tool_choice(), lead.tool_choice());
+        assert!(read.permissions.allow_dangerously_skip_permissions);
+        assert!(!read.permissions.dangerously_skip_permissions, "the mode is the command's");
+        assert!(read.delegation.forward_subagent_text);
+    }
+
+    #[test]
     fn the_shown_command_means_the_same_to_a_shell() {
         // S-350
-        let start =
-            Start { program: "/bin/a b".into(), flags: vec!["--settings={\"it's\": 1}".into()] };
+        let start = Start { program: "/bin/a b".into() };
         let member = member("/tmp/it's \u{fc} \"here\"; rm -rf $HOME");
         let shown = start.shown(&member).replacen("cd ", "printf '%s\\n' ", 1);
         let shown = shown.replacen(" && ", " ", 1);

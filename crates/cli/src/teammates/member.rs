@@ -9,7 +9,7 @@ use centurion_engine::{LeadHearing, LeadLink, LeadView, Session, Start, Storage,
 use centurion_protocol::{SessionId, SystemWorld, World};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::TICKET;
+use super::{TICKET, flags};
 use crate::args::RunArgs;
 use crate::configuration::Configuration;
 use crate::log::start_logging;
@@ -19,10 +19,8 @@ use crate::surroundings::Surroundings;
 
 /// Works for the lead until that is gone or has no more use for this process.
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
-    let mut args = args.settle();
     start_logging(args.log_filter(), args.debug_file.as_deref())?;
     let surroundings = Surroundings::observe()?;
-    let surroundings = surroundings.configured_by(args.project_config_root.as_deref())?;
     let session = args.member.lead_session()?;
     let ticket = surroundings.env.get(TICKET).context(
         "this process was not started by the lead of a team\nhelp: the flags --agent-id and those beside it are for \
@@ -32,9 +30,8 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let _interrupts = signal(SignalKind::interrupt())?;
     let (link, hearing) =
         LeadLink::connect(&surroundings.dirs.members_dir(), session, ticket).await?;
-    args.session.session_id = Some(session);
-    match open(&args, &surroundings, &link, session).await {
-        Ok((session, lasting)) => {
+    match open(surroundings, &link, session).await {
+        Ok((session, lasting, _surroundings)) => {
             serve(session, lasting, hearing).await;
             Ok(ExitCode::SUCCESS)
         }
@@ -51,11 +48,13 @@ async fn serve(session: Session, lasting: Lasting, hearing: LeadHearing) {
 }
 
 async fn open(
-    args: &RunArgs,
-    surroundings: &Surroundings,
+    surroundings: Surroundings,
     link: &Arc<LeadLink>,
     session: SessionId,
-) -> anyhow::Result<(Session, Lasting)> {
+) -> anyhow::Result<(Session, Lasting, Surroundings)> {
+    let mut args = flags::joined(link.inherited())?;
+    args.session.session_id = Some(session);
+    let surroundings = surroundings.configured_by(args.project_config_root.as_deref())?;
     let shows = io::stderr().is_terminal();
     if shows {
         note(&args.member.headline());
@@ -63,9 +62,9 @@ async fn open(
     let own = shows.then(|| Arc::new(LiveView::new(surroundings.paints())) as Arc<dyn View>);
     let view: Arc<dyn View> = Arc::new(LeadView::new(Arc::clone(link), own));
     let world: Arc<dyn World> = Arc::new(SystemWorld);
-    let configuration = Configuration::load(surroundings, &args.settings)?;
+    let configuration = Configuration::load(&surroundings, &args.settings)?;
     let io = SessionIo { world, view, host: None, mirror: None, answerer: None };
-    let (mut options, lasting) = setup::options(args, surroundings, configuration, io).await?;
+    let (mut options, lasting) = setup::options(&args, &surroundings, configuration, io).await?;
     options.start = Start::New(session);
     options.storage = Storage {
         transcript: Some(link.transcript().to_owned()),
@@ -77,5 +76,5 @@ async fn open(
     // The lead alone is what its flags and settings say, and hears others.
     (agents.main, agents.peers, agents.begins_in) = (None, None, None);
     let session = Session::open(options).await?;
-    Ok((session, lasting))
+    Ok((session, lasting, surroundings))
 }

@@ -4,7 +4,9 @@
 //! link breaks, the process ends: no member outlives its lead.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -113,8 +115,7 @@ pub async fn member_execution(
 
 impl From<ExecutionFrame> for centurion_team::Execution {
     fn from(frame: ExecutionFrame) -> Self {
-        use std::os::unix::ffi::OsStringExt as _;
-        let text = std::ffi::OsString::from_vec;
+        let text = OsString::from_vec;
         Self {
             program: text(frame.program),
             args: frame.args.into_iter().map(text).collect(),
@@ -153,6 +154,11 @@ impl LeadLink {
     /// The directory of output that is too large for an answer.
     pub fn output_dir(&self) -> &Path {
         &self.session.output_dir
+    }
+
+    /// The words of the lead's command line that hold here.
+    pub fn inherited(&self) -> impl Iterator<Item = OsString> + '_ {
+        self.session.inherited.iter().cloned().map(OsString::from_vec)
     }
 
     pub(crate) fn tell(&self, frame: FromMember) {

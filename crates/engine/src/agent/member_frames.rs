@@ -90,6 +90,8 @@ pub(crate) struct LeadSession {
     pub(crate) output_dir: PathBuf,
     /// Whether files are kept before they are changed.
     pub(crate) keeps_files: bool,
+    /// The words of the lead's command line that hold for its members, as bytes.
+    pub(crate) inherited: Vec<Vec<u8>>,
 }
 
 /// A program with its arguments and its environment, as bytes.
@@ -222,6 +224,8 @@ pub(crate) struct RunReport {
     pub(crate) last: ReportedUsage,
     pub(crate) dollars: f64,
     pub(crate) model: String,
+    /// True if hooks know that the member stops.
+    pub(crate) told_stop: bool,
     /// True if it was silent for too long.
     pub(crate) is_stalled: bool,
     /// True if its transcript could not be written.
@@ -247,6 +251,7 @@ impl RunReport {
             last: ReportedUsage::default(),
             dollars: 0.0,
             model,
+            told_stop: false,
             is_stalled: false,
             is_unrecorded: false,
             record: None,

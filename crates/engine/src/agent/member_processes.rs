@@ -4,6 +4,7 @@
 //! run's affair. A process that died while its member rested harms nothing: the next run starts another one.
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,6 +49,19 @@ pub struct MemberProcessOptions {
     pub back_end: Arc<dyn BackEnd>,
     /// The directory of the sockets of all leads.
     pub directory: PathBuf,
+    pub inherited: Inherited,
+}
+
+/// The words of a command line that hold for members as for their lead, as they are at this moment. They go over the
+/// socket: other users of the machine read command lines, and a word there is bounded.
+pub type Inherited = Arc<dyn Fn() -> Vec<OsString> + Send + Sync>;
+
+/// The files of a lead that its members write to or say something about.
+pub(crate) struct LeadFiles {
+    pub(crate) transcript: PathBuf,
+    pub(crate) output_dir: PathBuf,
+    /// Whether files are kept before they are changed.
+    pub(crate) keeps_files: bool,
 }
 
 /// The reason why a member has no process.
@@ -74,7 +88,10 @@ pub(crate) struct MemberProcesses {
     back_end: Arc<dyn BackEnd>,
     directory: PathBuf,
     session: SessionId,
-    told: LeadSession,
+    /// The directory in which the lead was started: relative paths of its flags, its settings and its trust begin there.
+    cwd: PathBuf,
+    files: LeadFiles,
+    inherited: Inherited,
     state: Mutex<ProcessesState>,
     /// Held while the socket is made.
     listening: tokio::sync::Mutex<bool>,
@@ -93,6 +110,7 @@ struct ProcessesState {
 
 /// A process that is to come to the socket.
 struct Expected {
+    welcome: LeadSession,
     execution: Option<Execution>,
     arrival: oneshot::Sender<Connection>,
 }
@@ -101,6 +119,8 @@ struct Expected {
 pub(crate) struct Seat {
     pub(crate) connection: Connection,
     process: Box<dyn MemberProcess>,
+    /// The words that it was told at its start.
+    inherited: Vec<OsString>,
 }
 
 impl Seat {
@@ -121,9 +141,12 @@ impl Seat {
     }
 }
 
+fn bytes(text: &OsStr) -> Vec<u8> {
+    text.as_bytes().to_vec()
+}
+
 impl From<Execution> for ExecutionFrame {
     fn from(execution: Execution) -> Self {
-        let bytes = |text: &std::ffi::OsStr| text.as_bytes().to_vec();
         Self {
             program: bytes(&execution.program),
             args: execution.args.iter().map(|arg| bytes(arg)).collect(),
@@ -141,15 +164,16 @@ impl MemberProcesses {
     pub(crate) fn new(
         options: MemberProcessOptions,
         session: SessionId,
-        transcript: PathBuf,
-        output_dir: PathBuf,
-        keeps_files: bool,
+        cwd: PathBuf,
+        files: LeadFiles,
     ) -> Self {
         Self {
             back_end: options.back_end,
             directory: options.directory,
             session,
-            told: LeadSession { transcript, output_dir, keeps_files },
+            cwd,
+            files,
+            inherited: options.inherited,
             state: Mutex::default(),
             listening: tokio::sync::Mutex::new(false),
             closing: CancellationToken::new(),
@@ -179,10 +203,18 @@ impl MemberProcesses {
         let world = &shared.world;
         let ticket = format!("{:016x}{:016x}", world.random(), world.random());
         let mode = shared.permissions.mode().to_string();
-        let command = command(self.session, spec, mode, ticket.clone())?;
+        let command = self.command(spec, mode, ticket.clone())?;
         let (arrival, arrived) = oneshot::channel();
         let execution = self.back_end.execution(&command);
-        self.state.lock().expected.insert(ticket.clone(), Expected { execution, arrival });
+        let inherited = (self.inherited)();
+        let welcome = LeadSession {
+            transcript: self.files.transcript.clone(),
+            output_dir: self.files.output_dir.clone(),
+            keeps_files: self.files.keeps_files,
+            inherited: inherited.iter().map(|word| bytes(word)).collect(),
+        };
+        let expected = Expected { welcome, execution, arrival };
+        self.state.lock().expected.insert(ticket.clone(), expected);
         let _expecting = Expecting { processes: self, ticket };
         let mut process = self.back_end.start(&command).await?;
         let coming = async {
@@ -200,7 +232,7 @@ impl MemberProcesses {
             () = tokio::time::sleep(STARTING) => return Err(MemberProcessError::Late),
         };
         self.state.lock().places.insert(agent.clone(), process.place());
-        Ok(Seat { connection, process })
+        Ok(Seat { connection, process, inherited })
     }
 
     /// Makes the socket, once.
@@ -247,15 +279,25 @@ impl MemberProcesses {
             return Ok(());
         }
         let Some(expected) = self.state.lock().expected.remove(&ticket) else { return Ok(()) };
-        let welcome = ToMember::Welcome(self.told.clone());
+        let welcome = ToMember::Welcome(expected.welcome);
         connection.writer.write(&welcome, GREETING.for_one).await?;
         // The process may have ended meanwhile.
         let _ = expected.arrival.send(connection);
         Ok(())
     }
 
-    /// The process of a member that rests.
-    pub(crate) fn take(&self, agent: &AgentId) -> Option<Seat> {
+    /// The process of a member that rests, for its next run. One that began with other flags than the lead has now is
+    /// ended: another one begins with those.
+    pub(crate) async fn resume(&self, agent: &AgentId) -> Option<Seat> {
+        let seat = self.take(agent)?;
+        if seat.inherited == (self.inherited)() {
+            return Some(seat);
+        }
+        seat.end().await;
+        None
+    }
+
+    fn take(&self, agent: &AgentId) -> Option<Seat> {
         self.state.lock().seats.remove(agent)
     }
 
@@ -279,6 +321,30 @@ impl MemberProcesses {
         }
     }
 
+    fn command(
+        &self,
+        spec: &AgentSpec,
+        mode: String,
+        ticket: String,
+    ) -> Result<MemberCommand, MemberProcessError> {
+        let name = spec.name.as_deref().and_then(|name| name.parse::<MemberName>().ok());
+        let (Some(name), Some(team)) = (name, &spec.team) else {
+            return Err(MemberProcessError::NoMember);
+        };
+        Ok(MemberCommand {
+            name,
+            team: team.name.clone(),
+            color: spec.color.clone(),
+            agent_type: spec.agent_type.clone(),
+            session: self.session,
+            plan_mode_required: team.must_plan,
+            permission_mode: mode,
+            // The agent itself works where its record says.
+            cwd: self.cwd.clone(),
+            ticket,
+        })
+    }
+
     /// Ends all processes: the session ends.
     pub(crate) async fn close(&self) {
         self.closing.cancel();
@@ -297,27 +363,4 @@ impl Drop for Expecting<'_> {
     fn drop(&mut self) {
         self.processes.state.lock().expected.remove(&self.ticket);
     }
-}
-
-fn command(
-    session: SessionId,
-    spec: &AgentSpec,
-    mode: String,
-    ticket: String,
-) -> Result<MemberCommand, MemberProcessError> {
-    let name = spec.name.as_deref().and_then(|name| name.parse::<MemberName>().ok());
-    let (Some(name), Some(team)) = (name, &spec.team) else {
-        return Err(MemberProcessError::NoMember);
-    };
-    Ok(MemberCommand {
-        name,
-        team: team.name.clone(),
-        color: spec.color.clone(),
-        agent_type: spec.agent_type.clone(),
-        session,
-        plan_mode_required: team.must_plan,
-        permission_mode: mode,
-        cwd: spec.cwd.clone(),
-        ticket,
-    })
 }

@@ -31,7 +31,7 @@ use crate::agent::isolation::Isolator;
 use crate::agent::isolation::entered::{self, EnterError, EnteredPlace, Wanted};
 use crate::agent::meant;
 use crate::agent::member_frames::FromMember;
-use crate::agent::member_processes::MemberProcesses;
+use crate::agent::member_processes::{LeadFiles, MemberProcesses};
 use crate::agent::peers::Peers;
 use crate::agent::session_tasks::SessionTasks;
 use crate::agent::shared::{Shared, SharedParts};
@@ -281,7 +281,8 @@ fn build_shared(
     let (transcript, output_dir) = (&options.storage.transcript, &options.storage.output_dir);
     let member_processes = processes.zip(transcript.clone()).map(|(it, transcript)| {
         let keeps_files = options.storage.file_history.is_some();
-        MemberProcesses::new(it, options.start.id(), transcript, output_dir.clone(), keeps_files)
+        let files = LeadFiles { transcript, output_dir: output_dir.clone(), keeps_files };
+        MemberProcesses::new(it, options.start.id(), options.base.cwd.clone(), files)
     });
     let queue = Queue::new(lead.clone().map(|lead| -> DeliveryWatch {
         Box::new(move |ids: &[RecordId]| lead.tell(FromMember::Took(ids.to_vec())))

@@ -69,7 +69,7 @@ impl Child {
         let notes = std::mem::take(&mut self.driver.aside.context);
         let notes: Vec<String> =
             notes.into_iter().chain(shared.take_side_notes(Some(&task.id))).collect();
-        let mut resting = processes.take(&task.id);
+        let mut resting = processes.resume(&task.id).await;
         let mut used = UsedAfar::default();
         loop {
             let was_resting = resting.is_some();
@@ -189,14 +189,15 @@ impl Child {
                     None
                 }
             };
+            // Before the answer to the call by which it agreed to end: its next step is no request.
+            if self.task.is_leaving() && !std::mem::replace(&mut told_leave, true) {
+                // If it cannot be told, the next read says so.
+                let _ = writer.write(&ToMember::Leave, WORKING.for_one).await;
+            }
             if let Some(frame) = frame
                 && writer.write(&frame, WORKING.for_one).await.is_err()
             {
                 return Carried::Lost { was_heard };
-            }
-            if self.task.is_leaving() && !std::mem::replace(&mut told_leave, true) {
-                // If it cannot be told, the next read says so.
-                let _ = writer.write(&ToMember::Leave, WORKING.for_one).await;
             }
         }
     }
@@ -299,6 +300,7 @@ impl Child {
         run.denial_reasons.extend(report.denial_reasons);
         run.ended_on_denial = report.ended_on_denial;
         run.evidence = report.evidence;
+        run.told_stop = report.told_stop;
         run.used.total += &report.total;
         run.used.last = report.last;
         run.used.dollars += report.dollars;

@@ -104,6 +104,7 @@ impl Child {
         self.agent.servers.settle(patience).await;
         loop {
             task.stall.note_activity();
+            self.run.told_stop = false;
             let stall = self.shared.delegation.rules.stall;
             let watchdog = async {
                 match stall {
@@ -121,9 +122,10 @@ impl Child {
             let running = Box::pin(self.driver.run(&mut self.run, &items, &cancel));
             let ran = tokio::select! {
                 biased;
+                // The driver looks at it before each request.
+                () = leaving => Ok(()),
                 ran = running => ran,
                 () = watchdog => Ok(()),
-                () = leaving => Ok(()),
             };
             if let Err(error) = ran {
                 is_unrecorded = true;
@@ -162,6 +164,7 @@ impl Child {
             last: run.used.last.clone(),
             dollars: run.used.dollars,
             model: self.driver.settings.model.clone(),
+            told_stop: run.told_stop,
             is_stalled,
             is_unrecorded,
             record: self.driver.journal.last(),
