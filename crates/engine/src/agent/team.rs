@@ -10,6 +10,7 @@ use std::time::Duration;
 use centurion_protocol::{AgentId, RecordId};
 use centurion_team::{MemberName, TeamName};
 use indexmap::IndexMap;
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use thiserror::Error;
 use tokio::sync::oneshot;
@@ -43,6 +44,8 @@ struct TeamState {
     shutdowns: Vec<OpenRequest>,
     plans: Vec<OpenRequest>,
     asks: Vec<OpenAsk>,
+    /// The number in the id of the last request.
+    last_number: i64,
 }
 
 /// A request that waits for its one answer.
@@ -128,6 +131,7 @@ impl Team {
             shutdowns: Vec::new(),
             plans: Vec::new(),
             asks: Vec::new(),
+            last_number: 0,
         };
         Self { teardown: options.teardown, state: Mutex::new(state) }
     }
@@ -199,6 +203,14 @@ impl Team {
     /// Tells whether the lead has asked a member to end and has no answer yet.
     pub(crate) fn is_asked_to_end(&self, member: &AgentId) -> bool {
         self.state.lock().shutdowns.iter().any(|request| request.member == *member)
+    }
+
+    /// The number for the id of a request: the milliseconds of this moment, or the next that no request has. An answer to
+    /// one request must not pass for that to a later one.
+    pub(crate) fn number(&self, now: Timestamp) -> i64 {
+        let mut state = self.state.lock();
+        state.last_number = now.as_millisecond().max(state.last_number + 1);
+        state.last_number
     }
 
     /// Opens a request to end.
@@ -295,4 +307,20 @@ fn take(
     let at = at.ok_or_else(|| TeamError::NoRequest { what, id: id.to_owned() })?;
     open.swap_remove(at);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_requests_have_one_number_whatever_the_clock_says() {
+        // Two plans within one millisecond had one id: the answer to the first approved the second.
+        let options =
+            TeamOptions { name: "alpha".parse().unwrap(), teardown: Duration::from_secs(1) };
+        let team = Team::new(options);
+        let at = |millis| Timestamp::from_millisecond(millis).unwrap();
+        let numbers = [5, 5, 3, 6, 100].map(|millis| team.number(at(millis)));
+        assert_eq!(numbers, [5, 6, 7, 8, 100]);
+    }
 }

@@ -87,7 +87,7 @@ impl Reached {
         let task = self.agent.task.as_ref().filter(|_| self.agent.plans_for_lead())?;
         let address = teammate::address(task)?;
         let name = task.spec.name.clone().unwrap_or_default();
-        let id = format!("plan_approval-{}@{address}", self.shared.world.now().as_millisecond());
+        let id = format!("plan_approval-{}@{address}", team.number(self.shared.world.now()));
         let frame = Frame::PlanApprovalRequest {
             request_id: id.clone(),
             from: name.clone(),

@@ -66,7 +66,7 @@ pub(crate) struct AgentInput {
     pub(crate) resume: Option<String>,
     /// The team that it joins.
     pub(crate) team_name: Option<String>,
-    /// True if it has to plan first, as a member of a team.
+    /// `plan`: it changes nothing until you have approved its plan. Leave it out otherwise: it has your permission mode.
     pub(crate) mode: Option<String>,
 }
 

@@ -127,20 +127,20 @@ pub(crate) async fn resume(
     send(shared, caller, id.trim(), &letter, call)
 }
 
-/// Tells a member of the team that a task is its own now, unless it took the task itself.
+/// Tells a member of the team that a task is its own now, unless it took the task itself. The result says why it was
+/// not told, where it has to be.
 pub(crate) async fn assign(
     caller: &Agent,
     task: &centurion_team::Task,
     call: &ToolUseId,
-) -> Result<(), ToolError> {
-    let shared = caller.session()?;
+) -> Option<String> {
     let assigned_by = caller.identity.task_name();
-    let owner = task.owner.as_deref().filter(|owner| *owner != assigned_by);
-    let Some(owner) = owner else { return Ok(()) };
+    let owner = task.owner.as_deref().filter(|owner| *owner != assigned_by)?;
+    let shared = caller.session().ok()?;
     recall::recall(&shared, owner).await;
-    let Some(recipient) = Recipient::find(&shared, owner) else { return Ok(()) };
+    let recipient = Recipient::find(&shared, owner)?;
     if !recipient.is_teammate_of(caller) {
-        return Ok(());
+        return None;
     }
     let frame = Frame::TaskAssignment {
         task_id: task.id.to_string(),
@@ -150,7 +150,11 @@ pub(crate) async fn assign(
     };
     let text = frame.to_text();
     let letter = Letter { text: &text, summary: &task.subject, frame: Some(frame) };
-    recipient.deliver(&shared, caller, &letter, call).map(drop)
+    match recipient.deliver(&shared, caller, &letter, call) {
+        Ok(delivered) if delivered.is_accepted() => None,
+        Ok(delivered) => Some(delivered.words(&recipient, owner)),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 fn send(

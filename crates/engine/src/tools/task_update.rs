@@ -102,10 +102,14 @@ impl Tool for TaskUpdate {
             self.ask_hooks(&desk, &wish, context).await?;
         }
         let updated = desk.with(move |list, actor, now| list.update(actor, &wish, now)).await?;
-        if updated.fields.contains(&"owner") {
-            send_message::assign(&self.0, &updated.task, &context.call).await?;
+        let mut text = told(&updated);
+        // The change is made, whether its owner can be told or not.
+        if updated.fields.contains(&"owner")
+            && let Some(fault) = send_message::assign(&self.0, &updated.task, &context.call).await
+        {
+            text = format!("{text}\nThe new owner was not told: {fault}");
         }
-        Ok(ToolOutput::text(told(&updated)).with_data(data(&updated)))
+        Ok(ToolOutput::text(text).with_data(data(&updated)))
     }
 }
 

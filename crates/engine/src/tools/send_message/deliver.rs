@@ -232,7 +232,8 @@ impl Delivered {
         receipt
     }
 
-    fn words(&self, recipient: &Recipient, to: &str) -> String {
+    /// What became of it, for the sender.
+    pub(super) fn words(&self, recipient: &Recipient, to: &str) -> String {
         match self.status {
             Status::Queued => format!("Queued: {to} reads it before its next step."),
             Status::Delivered => format!("Message sent to {to}'s inbox: {to} works on it now."),

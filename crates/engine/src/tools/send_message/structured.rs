@@ -108,7 +108,7 @@ impl Sending<'_> {
         if task.end().is_some_and(|end| end.leaves_team()) {
             return Err(input(format!("{to} has ended already")));
         }
-        let id = format!("shutdown-{}@{to}", self.shared.world.now().as_millisecond());
+        let id = format!("shutdown-{}@{to}", self.team.number(self.shared.world.now()));
         self.team.ask_to_end(&task, &id).map_err(|error| input(error.to_string()))?;
         let frame =
             Frame::ShutdownRequest { request_id: id.clone(), from: LEAD.to_owned(), reason };
