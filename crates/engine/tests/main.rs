@@ -56,6 +56,8 @@ mod delegation;
 mod explain;
 #[path = "story/faults.rs"]
 mod faults;
+#[path = "story/foreign_members.rs"]
+mod foreign_members;
 #[path = "story/fork_histories.rs"]
 mod fork_histories;
 #[path = "story/hook_fields.rs"]

@@ -6,6 +6,7 @@
 
 mod afar;
 mod led;
+mod relay;
 mod resume;
 mod worktree;
 

@@ -280,3 +280,84 @@ async fn a_member_at_rest_can_be_stopped() {
     assert_eq!(ended.len(), 1, "{ended:?}");
     assert!(told.outcome.is_some());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_full_mailbox_refuses_aloud_and_loses_nothing() {
+    // The receipt of an assignment was dropped, and a fault of it made an error of a change that was made
+    let create = json!({"tool": "TaskCreate", "input": {"subject": "one", "description": "d"}});
+    let give = json!({"tool": "TaskUpdate", "input": {"taskId": "1", "owner": "w1"}});
+    let flood = message("w1", &"x".repeat(9 << 20));
+    let stop = |name: &str| json!({"tool": "TaskStop", "input": {"task_id": name}});
+    let told = team(&json!({
+        "lead": [
+            [
+                member("w1", "@@work"), member("w2", "@@rest"), member("w3", "@@flood"),
+                member("w4", "@@rest"), create,
+            ],
+            "waiting",
+            // What these have said is too much for their own conversations, too.
+            [stop("w2"), stop("w3")],
+            [give, message("w1", "one more"), message("*", "to all"), asks_to_end("w1")],
+            "waiting", [message("w1", "@@later")], "waiting", "done", "done", "done",
+        ],
+        "work": [{"text": "working", "latency_ms": 60_000}, "read", "read"],
+        "rest": ["resting", "read", "read"],
+        "flood": [[flood.clone(), message("w2", "@@more")], "resting", "read"],
+        "more": [[flood, message("team-lead", "sent")], "resting", "read"],
+        "later": ["read later"],
+    }))
+    .run("@@lead")
+    .await;
+    let results = told.results();
+    let result = |part: &str| {
+        let found = results.iter().find(|(text, _)| text.contains(part));
+        found.unwrap_or_else(|| panic!("{part}: {:?}", told.main_texts()))
+    };
+    let (text, is_error) = result("Updated task #1 owner");
+    assert!(!is_error, "the change is made: {text}");
+    assert!(text.contains("The new owner was not told: Too much waits unread for w1"), "{text}");
+    assert!(result("\"status\":\"mailbox_full\"").0.contains("nothing was sent"));
+    let (broadcast, _) = result("Message sent to 1 of 2 members.");
+    assert!(broadcast.contains("\"success\":false"), "{broadcast}");
+    assert!(result("w1 cannot be asked").1, "no deadline runs for it");
+    let sent_later = results.iter().any(|(text, _)| {
+        text.contains("\"status\":\"delivered\"") || text.contains("\"status\":\"resumed\"")
+    });
+    assert!(sent_later, "once it has read, it is reached again");
+    let heard = last_of(&told, "w4");
+    assert!(heard.contains("to all"), "{heard}");
+    let of_w1 =
+        of_agent(&told, "w1").iter().map(|asked| asked.texts().join("\n")).collect::<String>();
+    assert!(
+        !of_w1.contains("one more") && !of_w1.contains("shutdown_request"),
+        "refused is unsent"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_request_to_end_does_not_end_the_new_member_of_that_name() {
+    // teams.md 11.6: an old shutdown killed the namesake
+    let old = json!({
+        "type": "shutdown_response", "request_id": "${re:old id (shutdown-[^ ]+) end}", "approve": true,
+    });
+    let agrees = json!({"type": "shutdown_response", "request_id": REQUEST, "approve": true});
+    let told = team(&json!({
+        "lead": [
+            [member("w1", "@@work")], "waiting", [asks_to_end("w1")], "waiting",
+            [member("w1", "@@next")],
+            [message("w1-2", r#"old id ${re:Request ID: (shutdown-[^"\\]+)} end"#)],
+            "waiting", "done", "done",
+        ],
+        "work": [[message("team-lead", "ready")], "resting", [structured("team-lead", &agrees)]],
+        "next": [
+            {"text": "longer than the old deadline", "latency_ms": 120_000},
+            [structured("team-lead", &old)], [message("team-lead", "still here")], "resting",
+        ],
+    }))
+    .run("@@lead")
+    .await;
+    let text = last_of(&told, "w1-2");
+    assert!(text.contains("old id shutdown-"), "{text}");
+    assert!(text.contains("there is no open request to end"), "{text}");
+    assert!(told.main_texts().join("\n").contains("still here"));
+}

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use centurion_journal::{JournalError, TranscriptFile};
 use centurion_protocol::sdk::EventBody;
-use centurion_protocol::{Outcome, RecordId, ReportedUsage};
+use centurion_protocol::{AgentId, Outcome, RecordId, ReportedUsage};
 use centurion_team::socket::Patience;
 use centurion_tools::ContentHash;
 use futures_util::StreamExt;
@@ -19,6 +19,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 
 use super::Child;
+use super::relay::Relay;
 use crate::agent::member_frames::{
     BeginRun, FromMember, ItemFrame, LeadAnswer, LeadQuestion, RunReport, ToMember,
 };
@@ -140,7 +141,7 @@ impl Child {
         let mut known: HashSet<RecordId> = items.iter().map(|item| item.id).collect();
         let mut handed: HashMap<RecordId, Item> =
             items.iter().map(|item| (item.id, item.clone())).collect();
-        let mut open = Open::default();
+        let mut open = Open::new(self.task.id.clone());
         let (mut told_cancel, mut told_leave) = (false, false);
         let mut deadline = std::pin::pin!(async {
             cancel.cancelled().await;
@@ -202,10 +203,12 @@ impl Child {
         }
     }
 
-    /// The conversation contains these items.
+    /// The conversation contains these items. Those that the process was not handed are not its to take.
     fn taken(&self, ids: &[RecordId], handed: &mut HashMap<RecordId, Item>) {
-        self.shared.queue.delivered(ids);
-        for item in ids.iter().filter_map(|id| handed.remove(id)) {
+        let taken: Vec<Item> = ids.iter().filter_map(|id| handed.remove(id)).collect();
+        let ids: Vec<RecordId> = taken.iter().map(|item| item.id).collect();
+        self.shared.queue.delivered(&ids);
+        for item in taken {
             if let Origin::Message { hands_over: Some(mode), .. } = item.origin {
                 self.agent.permissions.hand_over(mode);
             }
@@ -274,7 +277,14 @@ impl Child {
                 let level = if level == "warning" { "warning" } else { "info" };
                 self.agent.inform(level, text);
             }
-            FromMember::Shows { uuid, body } => shared.show_as(uuid, EventBody::Relayed(body)),
+            FromMember::Shows { uuid, body } => {
+                let is_known = |id: &str| shared.delegation.find(id).is_some();
+                if open.relay.admits(&body, is_known) {
+                    shared.show_as(uuid, EventBody::Relayed(body));
+                } else {
+                    tracing::debug!(agent = %task.id, "an event of a member's process is not its to tell");
+                }
+            }
             FromMember::Hello { .. }
             | FromMember::Ready
             | FromMember::Unable(_)
@@ -345,9 +355,20 @@ struct UsedAfar {
 }
 
 /// The questions of a process that have no answer yet, and the money that it holds.
-#[derive(Default)]
 struct Open<'a> {
     answering: Answering<'a>,
     calls: HashMap<u64, CancellationToken>,
     reservations: HashMap<u64, Reservation>,
+    relay: Relay,
+}
+
+impl Open<'_> {
+    fn new(member: AgentId) -> Self {
+        Self {
+            answering: Answering::new(),
+            calls: HashMap::new(),
+            reservations: HashMap::new(),
+            relay: Relay::new(member),
+        }
+    }
 }
