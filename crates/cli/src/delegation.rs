@@ -239,7 +239,7 @@ impl Found {
             skills: settings.skills(),
             worktrees: settings.worktrees(),
             task_list: task_list(args, settings, env, surroundings, run.session),
-            team: has_team(settings, env).then(|| team(env, run.session)),
+            team: has_team(settings, env).then(|| team(args, env, surroundings, run.session)),
             member_processes: None,
             lead: None,
             peers: Some(PeerOptions {
@@ -267,10 +267,16 @@ pub(crate) fn has_team(settings: &Settings, env: &Env) -> bool {
 }
 
 /// The team of a session: it goes by the session's id until a call names it.
-fn team(env: &Env, session: SessionId) -> TeamOptions {
+fn team(args: &RunArgs, env: &Env, surroundings: &Surroundings, session: SessionId) -> TeamOptions {
     let id: String = session.to_string().chars().take(8).collect();
     let teardown = env.millis("CLAUDE_CODE_TEAM_TEARDOWN_PARK_TIMEOUT_MS");
-    TeamOptions { name: TeamName::of_session(&id), teardown: teardown.unwrap_or(TEARDOWN) }
+    // The lead shows the team, as long as anything of the session is kept.
+    let is_shown = !args.member.is_member() && !args.session.no_session_persistence;
+    TeamOptions {
+        name: TeamName::of_session(&id),
+        teardown: teardown.unwrap_or(TEARDOWN),
+        views: is_shown.then(|| surroundings.dirs.teams_dir()),
+    }
 }
 
 /// The task list of a session, where it has one: `CLAUDE_CODE_ENABLE_TASKS` asks for it, a team, or `--tools`.

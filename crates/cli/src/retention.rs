@@ -15,7 +15,7 @@ use centurion_config::paths::Dirs;
 use centurion_config::settings::Settings;
 use centurion_engine::FILE_HISTORY;
 use centurion_protocol::SessionId;
-use centurion_team::TaskList;
+use centurion_team::{TaskList, TeamFiles};
 
 const DAY: Duration = Duration::from_hours(24);
 
@@ -29,6 +29,8 @@ pub(crate) struct Sweep {
     projects: PathBuf,
     /// The directory of the task lists that agents share.
     task_lists: PathBuf,
+    /// The directory of the files by which other programs see teams.
+    teams: PathBuf,
     /// Sessions last changed before this time are removed.
     before: SystemTime,
 }
@@ -39,12 +41,15 @@ impl Sweep {
         let days = settings.cleanup_period_days()?;
         let before = now.checked_sub(DAY.checked_mul(days)?)?;
         let (projects, task_lists) = (dirs.own_projects_dir(), dirs.task_lists_dir());
-        Some(Self { projects, task_lists, before })
+        Some(Self { projects, task_lists, teams: dirs.teams_dir(), before })
     }
 
     /// Removes what is too old. May be cut off at any moment: what is left is found again.
     pub(crate) fn run(&self) {
         self.sweep_task_lists();
+        if is_directory(&self.teams) {
+            TeamFiles::remove_unchanged(&self.teams, self.before);
+        }
         // The directory itself may be a link that leads to another program's files.
         if !is_directory(&self.projects) {
             return;
@@ -240,7 +245,8 @@ mod tests {
         fn sweep(&self) {
             let before = SystemTime::now() - 30 * DAY;
             let task_lists = self.projects().with_file_name("tasks");
-            Sweep { projects: self.projects(), task_lists, before }.run();
+            let teams = self.projects().with_file_name("teams");
+            Sweep { projects: self.projects(), task_lists, teams, before }.run();
         }
 
         /// A session with all its parts, everything as old as that.
@@ -398,7 +404,8 @@ mod tests {
         // The links themselves are as new as this test.
         let later = SystemTime::now() + DAY;
         let task_lists = state.projects().with_file_name("tasks");
-        Sweep { projects: state.projects(), task_lists, before: later }.run();
+        let teams = state.projects().with_file_name("teams");
+        Sweep { projects: state.projects(), task_lists, teams, before: later }.run();
         for path in &kept {
             assert!(path.is_file(), "{}", path.display());
         }
@@ -432,7 +439,8 @@ mod tests {
         };
         let expected = |days: u32| {
             let (projects, task_lists) = (config.join("projects"), config.join("tasks"));
-            Some(Sweep { projects, task_lists, before: now - days * DAY })
+            let teams = config.join("teams");
+            Some(Sweep { projects, task_lists, teams, before: now - days * DAY })
         };
         assert_eq!(sweep("{}"), expected(30));
         assert_eq!(sweep("{\"cleanupPeriodDays\": 3}"), expected(3));

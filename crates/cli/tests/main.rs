@@ -136,6 +136,8 @@ mod skills;
 mod stage;
 #[path = "program/tasks.rs"]
 mod tasks;
+#[path = "program/team_views.rs"]
+mod team_views;
 #[path = "program/terminal.rs"]
 mod terminal;
 #[path = "program/troubleshooting.rs"]

@@ -116,6 +116,11 @@ impl Dirs {
         self.state.join("tasks")
     }
 
+    /// The directory of the files by which other programs see teams.
+    pub fn teams_dir(&self) -> PathBuf {
+        self.state.join("teams")
+    }
+
     /// The directory of the sockets by which other sessions reach a session.
     pub fn peers_dir(&self) -> PathBuf {
         self.state.join("peers")

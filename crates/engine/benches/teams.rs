@@ -107,8 +107,11 @@ fn options(dir: &Path, cast: &Arc<Cast>) -> Options {
     let options = session::options(dir, Arc::new(Shared(Arc::clone(cast))));
     let limits = Limits { running: MEMBERS + 1, ..Limits::default() };
     let rules = DelegationRules { limits, ..DelegationRules::default() };
-    let team =
-        TeamOptions { name: "bench".parse().expect("a name"), teardown: Duration::from_mins(1) };
+    let team = TeamOptions {
+        name: "bench".parse().expect("a name"),
+        teardown: Duration::from_mins(1),
+        views: None,
+    };
     Options { agents: AgentOptions { rules, team: Some(team), ..options.agents }, ..options }
 }
 

@@ -23,6 +23,7 @@ pub(crate) mod slots;
 pub(crate) mod stall;
 pub(crate) mod task;
 pub(crate) mod team;
+pub(crate) mod team_view;
 mod wait;
 
 use std::path::PathBuf;

@@ -19,6 +19,7 @@ mod run_once;
 mod side_question;
 mod steering;
 mod suggestion;
+mod team_views;
 mod title;
 mod tool_server;
 
@@ -245,6 +246,9 @@ impl Session {
         or_log("the end of shells", agent.workspace.shells.shutdown()).await;
         if let Some(processes) = &self.shared.delegation.member_processes {
             or_log("the end of members' processes", processes.close()).await;
+        }
+        if let Some(view) = self.shared.delegation.team.as_ref().and_then(|team| team.view()) {
+            view.close();
         }
         self.shared.work.close();
         if tokio::time::timeout(TIDY_GRACE, self.shared.work.wait()).await.is_err() {

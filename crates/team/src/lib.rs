@@ -14,6 +14,7 @@ mod names;
 pub mod peers;
 pub mod socket;
 mod tasks;
+mod view;
 
 pub use back_end::{
     BackEnd, BackEndError, BackEndFuture, Execution, MemberCommand, MemberPlace, MemberProcess,
@@ -26,3 +27,4 @@ pub use tasks::{
     Actor, Happened, ListName, ListNameError, LogEntry, NewTask, Refusal, Status, Task, TaskList,
     TaskListError, TaskNumber, Updated, Wish,
 };
+pub use view::{AppendedMessage, InboxEntry, TeamFiles};

@@ -28,7 +28,7 @@ fn name() -> TeamName {
 pub(super) fn enlist(agents: &mut AgentOptions, lists: &Path) -> anyhow::Result<()> {
     let list = name().as_str().parse()?;
     agents.task_list = Some(TaskListPlace { lists: lists.to_owned(), name: list });
-    agents.team = Some(TeamOptions { name: name(), teardown: TEARDOWN });
+    agents.team = Some(TeamOptions { name: name(), teardown: TEARDOWN, views: None });
     Ok(())
 }
 

@@ -13,6 +13,7 @@ use centurion_protocol::sdk::{
     Event, EventBody, InitPlugin, PermissionDenial, RateLimit, Status, System,
 };
 use centurion_protocol::{AgentId, Effort, RecordId, ReportedUsage, SessionId, Thinking, World};
+use centurion_team::LEAD;
 use centurion_tools::Shells;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -241,8 +242,16 @@ impl Shared {
             return Ok(Posted::Full);
         }
         mail.accept(&self.delegation.builder.files.journal)?;
+        self.note_team_mail(LEAD, mail);
         self.queue.push(mail.item(None, Arrival::AtWork));
         Ok(Posted::Queued)
+    }
+
+    /// Shows other programs that a message was accepted for a member of the team or its lead.
+    pub(crate) fn note_team_mail(&self, to: &str, mail: &Mail) {
+        if let Some(view) = self.delegation.team.as_ref().and_then(|team| team.view()) {
+            view.note(to, mail, self.world.now());
+        }
     }
 
     pub(crate) fn title(&self) -> Option<String> {

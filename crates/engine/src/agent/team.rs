@@ -4,6 +4,7 @@
 //! So the roster is nothing but the agents that were started as members. It survives the process with their
 //! transcripts.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::agent::task::{End, Task};
+use crate::agent::team_view::TeamView;
 
 /// The colours of members, in the order in which they join.
 const COLORS: [&str; 7] = ["blue", "green", "yellow", "purple", "orange", "pink", "cyan"];
@@ -28,17 +30,22 @@ pub struct TeamOptions {
     pub name: TeamName,
     /// The longest time that a member may work on after it was asked to end.
     pub teardown: Duration,
+    /// The directory of the files by which other programs see teams; `None` keeps this one out of their sight.
+    pub views: Option<PathBuf>,
 }
 
 /// The team of a session.
 pub(crate) struct Team {
     teardown: Duration,
+    view: Option<TeamView>,
     state: Mutex<TeamState>,
 }
 
 struct TeamState {
     name: TeamName,
     description: Option<String>,
+    /// True if the lead has chosen the name.
+    is_named: bool,
     /// By name, in the order in which they joined; `None` while a member is being started.
     members: IndexMap<String, Option<Arc<Task>>>,
     shutdowns: Vec<OpenRequest>,
@@ -103,6 +110,8 @@ impl ReservedName<'_> {
         self.has_joined = true;
         let mut state = self.team.state.lock();
         state.members.insert(self.name.to_string(), Some(Arc::clone(task)));
+        drop(state);
+        self.team.show();
     }
 }
 
@@ -127,13 +136,35 @@ impl Team {
         let state = TeamState {
             name: options.name,
             description: None,
+            is_named: false,
             members: IndexMap::new(),
             shutdowns: Vec::new(),
             plans: Vec::new(),
             asks: Vec::new(),
             last_number: 0,
         };
-        Self { teardown: options.teardown, state: Mutex::new(state) }
+        let view = options.views.map(TeamView::new);
+        Self { teardown: options.teardown, view, state: Mutex::new(state) }
+    }
+
+    /// The files by which other programs see the team.
+    pub(crate) fn view(&self) -> Option<&TeamView> {
+        self.view.as_ref()
+    }
+
+    /// Has the files by which other programs see the team written anew.
+    pub(crate) fn show(&self) {
+        self.view.iter().for_each(|view| view.changed.notify_one());
+    }
+
+    /// Tells whether there is something to see: members, or a name that the lead has chosen.
+    pub(crate) fn is_shown(&self) -> bool {
+        let state = self.state.lock();
+        state.is_named || !state.members.is_empty()
+    }
+
+    pub(crate) fn description(&self) -> Option<String> {
+        self.state.lock().description.clone()
     }
 
     pub(crate) fn name(&self) -> TeamName {
@@ -152,6 +183,9 @@ impl Team {
         }
         state.name = name;
         state.description = description.or(state.description.take());
+        state.is_named = true;
+        drop(state);
+        self.show();
         Ok(())
     }
 
@@ -176,6 +210,8 @@ impl Team {
         let mut state = self.state.lock();
         state.name = team.name.clone();
         state.members.insert(name.clone(), Some(Arc::clone(task)));
+        drop(state);
+        self.show();
     }
 
     /// Tells whether a name is a member's, or was one's that has left.
@@ -316,8 +352,11 @@ mod tests {
     #[test]
     fn no_two_requests_have_one_number_whatever_the_clock_says() {
         // Two plans within one millisecond had one id: the answer to the first approved the second.
-        let options =
-            TeamOptions { name: "alpha".parse().unwrap(), teardown: Duration::from_secs(1) };
+        let options = TeamOptions {
+            name: "alpha".parse().unwrap(),
+            teardown: Duration::from_secs(1),
+            views: None,
+        };
         let team = Team::new(options);
         let at = |millis| Timestamp::from_millisecond(millis).unwrap();
         let numbers = [5, 5, 3, 6, 100].map(|millis| team.number(at(millis)));

@@ -162,6 +162,7 @@ pub(super) fn settle_team(shared: &Shared, task: &Task) {
     if team.is_idle() {
         shared.queue.tell_all_idle();
     }
+    team.show();
 }
 
 /// Shows observers that a member begins, or goes on after a rest.

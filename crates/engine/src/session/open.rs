@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::main_agent::{self, MainAgent};
 use super::memory::MainMemory;
 use super::results::Results;
-use super::{Options, ResumePoint, Session, Start, Storage};
+use super::{Options, ResumePoint, Session, Start, Storage, team_views};
 use crate::agent::builder::{
     AgentBuilder, Confinement, DefinitionSources, ServersError, SessionFiles,
 };
@@ -284,9 +284,7 @@ fn build_shared(
         let files = LeadFiles { transcript, output_dir: output_dir.clone(), keeps_files };
         MemberProcesses::new(it, options.start.id(), options.base.cwd.clone(), files)
     });
-    let queue = Queue::new(lead.clone().map(|lead| -> DeliveryWatch {
-        Box::new(move |ids: &[RecordId]| lead.tell(FromMember::Took(ids.to_vec())))
-    }));
+    let queue = Queue::new(delivery_watch(lead.as_ref(), team.as_ref()));
     let shared = Arc::new_cyclic(|session| {
         let checkpoints = checkpoints(options, journal);
         let builder =
@@ -311,7 +309,20 @@ fn build_shared(
     if let Some(answerer) = options.answerer.take() {
         shared.broker.attach(answerer);
     }
+    team_views::begin(&shared);
     shared
+}
+
+/// The callback for messages that turns have read: a lead hears of its member's, views of a team show them as read.
+fn delivery_watch(
+    lead: Option<&Arc<dyn LeadLink>>,
+    team: Option<&Arc<Team>>,
+) -> Option<DeliveryWatch> {
+    if let Some(lead) = lead.cloned() {
+        return Some(Box::new(move |ids| lead.tell(FromMember::Took(ids.to_vec()))));
+    }
+    let team = team.filter(|team| team.view().is_some()).cloned()?;
+    Some(Box::new(move |ids| team.view().iter().for_each(|view| view.note_read(ids))))
 }
 
 /// The name of the directory, beside a transcript, for copies of files.

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+pub(crate) use self::deliver::deliver_from_outside;
 use self::deliver::{Letter, Recipient};
 use crate::agent::Agent;
 use crate::agent::shared::Shared;

@@ -50,8 +50,10 @@ impl Tool for TeamCreate {
             input.team_name.trim().parse().map_err(|error| ToolError::Input(format!("{error}")))?;
         team.set_name(name.clone(), input.description)
             .map_err(|error| ToolError::Input(error.to_string()))?;
+        let file = team.view().map(|view| view.files(&name).config_path());
         let data = json!({
             "team_name": name,
+            "team_file_path": file,
             "lead_agent_id": format!("{LEAD}@{name}"),
             "agent_type": input.agent_type,
         });

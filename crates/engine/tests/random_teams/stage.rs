@@ -184,6 +184,7 @@ impl Stage {
             team: Some(TeamOptions {
                 name: TEAM.parse().unwrap(),
                 teardown: Duration::from_mins(1),
+                views: None,
             }),
             task_list: Some(TaskListPlace { lists: self.lists(), name: TEAM.parse().unwrap() }),
             ..AgentOptions::new(definitions)

@@ -17,6 +17,7 @@ pub(crate) fn team(scripts: &Value) -> Bench {
         agents.team = Some(TeamOptions {
             name: "session-1".parse().unwrap(),
             teardown: Duration::from_mins(1),
+            views: None,
         });
         agents.task_list =
             Some(TaskListPlace { lists: lists.clone(), name: "session-1".parse().unwrap() });

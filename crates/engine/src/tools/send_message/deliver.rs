@@ -52,6 +52,10 @@ enum Status {
 }
 
 impl Status {
+    fn is_accepted(self) -> bool {
+        !matches!(self, Self::Full | Self::StoppedByUser)
+    }
+
     fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -119,6 +123,12 @@ impl Recipient {
             }
             Self::Agent(task) => deliver_to_agent(shared, caller, task, &mail, call)?,
         };
+        if let Self::Agent(task) = self
+            && task.spec.team.is_some()
+            && status.is_accepted()
+        {
+            shared.note_team_mail(&self.name(), &mail);
+        }
         if matches!(self, Self::Main) && status == Status::Queued {
             caller.task.iter().for_each(|task| task.note_report());
         }
@@ -139,6 +149,30 @@ impl Recipient {
         };
         let from = identity.name.clone().filter(|_| !identity.is_main());
         Mail { id, from: from.unwrap_or_else(|| LEAD.to_owned()), text, team: Some(team) }
+    }
+}
+
+/// Puts a message of another program before a member of the team, or before its lead.
+pub(crate) fn deliver_from_outside(
+    shared: &Arc<Shared>,
+    to: Option<&Arc<Task>>,
+    mail: &Mail,
+) -> Result<(), ToolError> {
+    match (to, shared.main_agent()) {
+        (None, _) => match shared.post_to_main(mail).map_err(not_kept)? {
+            Posted::Full => Err(ToolError::failed(Status::Full.as_str())),
+            Posted::Queued | Posted::HasEnded => Ok(()),
+        },
+        (Some(task), Some(lead)) => {
+            let call = ToolUseId::new("outside");
+            let status = deliver_to_agent(shared, &lead, task, mail, &call)?;
+            if !status.is_accepted() {
+                return Err(ToolError::failed(status.as_str()));
+            }
+            shared.note_team_mail(task.spec.name.as_deref().unwrap_or_default(), mail);
+            Ok(())
+        }
+        (Some(_), None) => Err(ToolError::failed("the session has no main agent")),
     }
 }
 
@@ -198,7 +232,7 @@ fn sender(caller: &Agent) -> String {
 impl Delivered {
     /// Tells whether it will be read.
     pub(super) fn is_accepted(&self) -> bool {
-        !matches!(self.status, Status::Full | Status::StoppedByUser)
+        self.status.is_accepted()
     }
 
     /// The receipt for the sender.
