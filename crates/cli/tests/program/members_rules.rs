@@ -6,16 +6,21 @@ use serde_json::{Value, json};
 use crate::members::{TEAMS, member, says, told_lead};
 use crate::program::ended;
 use crate::sandboxes::can_confine;
-use crate::stage::{Stage, Told, bash};
+use crate::stage::{Stage, Told, agent, bash};
 
-/// The places where members run without a terminal.
-const PLACES: [&str; 2] = ["in-process", "process"];
+/// The places where members run.
+const PLACES: [&str; 3] = ["in-process", "process", "tmux"];
 
 /// The id of a request, as the one who answers it has read it.
 const SHUTDOWN: &str = r#"${re:"requestId":"(shutdown-[^"]+)"}"#;
 
 fn structured(to: &str, message: &Value) -> Value {
     json!({"tool": "SendMessage", "input": {"to": to, "message": message}})
+}
+
+/// Waits until a member has said this and rests: what is sent before is read in the same run.
+fn until_said(text: &str) -> Value {
+    bash(&format!("until grep -rqs '\"text\":\"{text}\"' \"$HOME\"; do sleep 0.02; done"))
 }
 
 fn run(stage: &Stage, place: &str, settings: &str, more: &[&str]) -> Told {
@@ -62,7 +67,7 @@ fn a_member_that_agreed_to_end_asks_its_model_nothing_more() {
         let stage = Stage::new(&json!({
             "lead": [
                 [member("w1", "@@work")],
-                "waiting",
+                [until_said("resting")],
                 [structured("w1", &json!({"type": "shutdown_request", "reason": "done"}))],
                 "waiting",
                 "done",
@@ -74,7 +79,7 @@ fn a_member_that_agreed_to_end_asks_its_model_nothing_more() {
                 "never said",
             ],
         }));
-        run(&stage, place, TEAMS, &[]);
+        run(&stage, place, TEAMS, &["--allowedTools", "Bash"]);
         assert!(told_lead(&stage).contains("shutdown_approved"), "{place}");
         let of_member = stage.agent_transcripts().concat();
         assert!(of_member.contains("You end now."), "{place}: {of_member}");
@@ -102,5 +107,98 @@ fn hooks_hear_once_for_each_run_of_a_member_that_it_begins_and_stops() {
         for file in ["begun", "stopped"] {
             assert_eq!(stage.program.scratch.read(file), "x\n", "{place}: {file}");
         }
+    }
+}
+
+fn task(status: &str) -> Value {
+    json!({"tool": "TaskUpdate", "input": {"taskId": "1", "status": status}})
+}
+
+#[test]
+fn the_task_of_a_member_that_is_asked_to_end_returns_everywhere() {
+    // D-68, S-237
+    let create = json!({"tool": "TaskCreate", "input": {"subject": "one", "description": "d"}});
+    let list = json!({"tool": "TaskList", "input": {}});
+    let refuses =
+        json!({"type": "shutdown_response", "request_id": "shutdown-1@w1", "approve": true});
+    let agrees = json!({"type": "shutdown_response", "request_id": SHUTDOWN, "approve": true});
+    for place in PLACES {
+        let stage = Stage::new(&json!({
+            "lead": [
+                [create],
+                [member("w1", "@@work")],
+                [until_said("resting")],
+                [structured("w1", &json!({"type": "shutdown_request"}))],
+                "waiting",
+                [list],
+                "done",
+            ],
+            "work": [
+                [task("in_progress")],
+                [structured("team-lead", &refuses)],
+                [says("team-lead", "claimed")],
+                "resting",
+                [structured("team-lead", &agrees)],
+                "never said",
+            ],
+        }));
+        let told = run(&stage, place, TEAMS, &["--allowedTools", "Bash"]);
+        let of_member = stage.agent_transcripts().concat();
+        assert!(of_member.contains("there is no open request to end"), "{place}: {of_member}");
+        assert!(told.ended.stdout.contains("#1 [pending] one"), "{place}: {}", told.ended.stdout);
+    }
+}
+
+#[test]
+fn a_member_that_plans_changes_nothing_until_the_lead_approves_everywhere() {
+    // S-356, S-359
+    let plan = r#"${re:"requestId":"(plan_approval-[^"]+)"}"#;
+    let approves = json!({"type": "plan_approval_response", "request_id": plan, "approve": true});
+    let writes =
+        |name: &str| json!({"tool": "Write", "input": {"file_path": name, "content": "x"}});
+    let plans = json!({"name": "w1", "subagent_type": "general-purpose", "mode": "plan"});
+    for place in PLACES {
+        let stage = Stage::new(&json!({
+            "lead": [
+                [agent("@@work", &plans)],
+                [until_said("planned")],
+                [structured("w1", &approves)],
+                "waiting",
+                "done",
+            ],
+            "work": [
+                [writes("early")],
+                [json!({"tool": "ExitPlanMode", "input": {"plan": "write it"}})],
+                "planned",
+                [writes("late")],
+                [says("team-lead", "written")],
+                "resting",
+            ],
+        }));
+        run(&stage, place, TEAMS, &["--permission-mode", "acceptEdits", "--allowedTools", "Bash"]);
+        let project = stage.program.scratch.project();
+        let made = ["early", "late"].map(|name| project.join(name).exists());
+        assert_eq!(made, [false, true], "{place}: {}", stage.agent_transcripts().concat());
+    }
+}
+
+#[test]
+fn a_hook_keeps_a_member_at_work_once_everywhere() {
+    // TeammateIdle with exit code 2
+    for place in PLACES {
+        let stage = Stage::new(&json!({
+            "lead": [[member("w1", "@@work")], "waiting", "done", "done"],
+            "work": ["resting", [says("team-lead", "more done")], "resting again"],
+        }));
+        let command = "[ -e \"$CLAUDE_PROJECT_DIR/told\" ] && exit 0; touch \"$CLAUDE_PROJECT_DIR/told\"; echo do more >&2; exit 2";
+        let settings = json!({
+            "subagents": {"teams": true},
+            "hooks": {"TeammateIdle": [{"hooks": [{"type": "command", "command": command}]}]},
+        });
+        run(&stage, place, &settings.to_string(), &[]);
+        let of_member = stage.agent_transcripts().concat();
+        assert!(of_member.contains("TeammateIdle hook feedback"), "{place}: {of_member}");
+        assert!(of_member.contains("do more"), "{place}: {of_member}");
+        assert!(told_lead(&stage).contains("more done"), "{place}");
     }
 }
