@@ -98,7 +98,6 @@ pub(crate) async fn options(
     };
     let (extensions, pool) = extensions::extensions(args, surroundings, &settings, &around)?;
     let mut agents = asked.agents(found, &pool, &limits, &model, start.id())?;
-    let has_team = delegation::has_team(&settings, &env);
     let answerers = Arc::new(Answerers::default());
     let front = answerer(args, host.as_ref(), &extensions)?.or(person);
     let answerer = front.map(|it| answerers.attach(it));
@@ -107,9 +106,7 @@ pub(crate) async fn options(
     let context = context_rules(args, &env, &settings)?;
     let remembers = settings.memory();
     let settings = LiveSettings::new(settings);
-    if has_team {
-        agents.member_processes = teammates::back_end(args, &settings, &env, surroundings)?;
-    }
+    agents.member_processes = teammates::back_end(args, &settings, &env, surroundings)?;
     let live = LiveRules::new(settings.clone(), args, roots, hook_judge)?;
     let rule_source = Some(Box::new(live) as Box<_>);
     let permission =

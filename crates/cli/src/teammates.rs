@@ -19,6 +19,7 @@ pub(crate) use self::pane::{ARGUMENT as PANE_ARGUMENT, become_member};
 use self::process::ProcessBackEnd;
 use self::tmux::TmuxBackEnd;
 use crate::args::RunArgs;
+use crate::delegation::has_team;
 use crate::live_settings::LiveSettings;
 use crate::output::note;
 use crate::surroundings::Surroundings;
@@ -26,14 +27,15 @@ use crate::surroundings::Surroundings;
 /// The variable with the word by which a member's process is known at its lead's socket.
 const TICKET: &str = "CENTURION_MEMBER_TICKET";
 
-/// The back end for the members of a run: `None` keeps them in this process.
+/// The back end for the members of a run: `None` keeps them in this process, or there are none.
 pub(crate) fn back_end(
     args: &RunArgs,
     settings: &LiveSettings,
     env: &Env,
     surroundings: &Surroundings,
 ) -> anyhow::Result<Option<MemberProcessOptions>> {
-    if args.member.is_member() {
+    let has_team = settings.with(|state| has_team(&state.settings, env));
+    if args.member.is_member() || !has_team {
         return Ok(None);
     }
     let by_settings = || settings.with(|state| state.settings.teammate_mode());

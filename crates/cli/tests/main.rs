@@ -74,6 +74,8 @@ mod laid_down;
 mod mcp;
 #[path = "program/members.rs"]
 mod members;
+#[path = "program/members_places.rs"]
+mod members_places;
 #[path = "program/members_rules.rs"]
 mod members_rules;
 #[path = "program/memory.rs"]

@@ -5,12 +5,13 @@
 //! refused.
 
 use std::fs;
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use centurion_files::private;
-use centurion_protocol::RecordId;
+use centurion_protocol::{RecordId, bounded};
+use centurion_redact::redact_text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -93,7 +94,8 @@ impl TeamFiles {
     /// Writes the file about the team and its members.
     pub fn write_config(&self, config: &Value) -> io::Result<()> {
         self.prepare()?;
-        private::replace(&self.config_path(), format!("{config:#}\n").as_bytes())
+        let text = format!("{config:#}\n");
+        private::replace(&self.config_path(), redact_text(&text).as_bytes())
     }
 
     /// Reads the file about the team, as this or another process left it.
@@ -161,9 +163,9 @@ fn form(entries: &[InboxEntry]) -> io::Result<Vec<u8>> {
         version: u8,
     }
     let known = entries.iter().map(|entry| Known { entry, kind: "message", version: 1 });
-    let mut bytes = serde_json::to_vec_pretty(&known.collect::<Vec<_>>())?;
-    bytes.push(b'\n');
-    Ok(bytes)
+    let mut text = serde_json::to_string_pretty(&known.collect::<Vec<_>>())?;
+    text.push('\n');
+    Ok(redact_text(&text).into_owned().into_bytes())
 }
 
 /// Reads a file that is no link, if it is not too large.
@@ -172,12 +174,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(ErrorKind::InvalidInput, "no file"));
     }
-    let mut bytes = Vec::new();
-    file.take(MOST_READ + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_READ {
-        return Err(io::Error::new(ErrorKind::FileTooLarge, "more than a mailbox may have"));
-    }
-    Ok(bytes)
+    bounded::read_all(file, MOST_READ)
 }
 
 /// The messages of a mailbox that are not our own. Only plain text counts: another program speaks for no member, so that
@@ -320,6 +317,19 @@ mod tests {
         // A process that died before it could say that it has them reads them again, as the same ones.
         fs::write(files.inboxes().join("w2.json"), before).unwrap();
         assert_eq!(files.exchange("w2", &own).unwrap(), found);
+    }
+
+    #[test]
+    fn no_credential_in_mail_is_in_a_view() {
+        let scratch = tempfile::tempdir().unwrap();
+        let files = files(&scratch);
+        for secret in centurion_testkit::secrets::secrets() {
+            files.exchange("w2", &[entry(&format!("it is {} so", secret.text))]).unwrap();
+            files.write_config(&json!({"members": [{"prompt": secret.text}]})).unwrap();
+            for shown in [shown(&files), files.read_config().unwrap()] {
+                assert!(!shown.to_string().contains(&secret.piece), "{}: {shown}", secret.kind);
+            }
+        }
     }
 
     #[test]

@@ -46,7 +46,10 @@ const WRITERS: [(&str, &str); 28] = [
         "crates/tools/src/checkpoints.rs",
         "copies of the user's files, which come back byte for byte",
     ),
-    ("crates/team/src", "tasks, whose texts are redacted before they are changes"),
+    (
+        "crates/team/src",
+        "tasks, whose texts are redacted before they are changes, and views of mail, redacted",
+    ),
     ("crates/tools/src/disk.rs", "no text: files are opened to be read or emptied"),
     ("crates/tools/src/guard/", "files of the kernel"),
     ("crates/tools/src/shell/files.rs", "scratch files of one command, removed with it"),

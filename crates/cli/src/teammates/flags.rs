@@ -262,7 +262,7 @@ impl Words {
 
     fn delegation(&mut self, args: &DelegationArgs) {
         let DelegationArgs {
-            // What the main agent is, and where its members are.
+            // The main agent alone is what these say, and its members are where it says.
             agent: _,
             teammate_mode: _,
             coordinator: _,

@@ -462,7 +462,7 @@ async fn stopping_all_agents_is_told_once() {
     let later = bench.resume(&told, "@@poke").await;
     assert_eq!(later.news().len(), 1, "{:?}", later.news());
     assert!(
-        later.main_texts().iter().any(|text| text.contains("stopped_by_user")),
+        later.main_texts().iter().any(|text| text.contains("terminated")),
         "{:?}",
         later.main_texts()
     );

@@ -62,7 +62,7 @@ impl Status {
             Self::Delivered => "delivered",
             Self::Resumed => "resumed",
             Self::Full => "mailbox_full",
-            Self::StoppedByUser => "stopped_by_user",
+            Self::StoppedByUser => "terminated",
         }
     }
 }
@@ -266,7 +266,7 @@ impl Delivered {
         receipt
     }
 
-    /// What became of it, for the sender.
+    /// The receipt in words.
     pub(super) fn words(&self, recipient: &Recipient, to: &str) -> String {
         match self.status {
             Status::Queued => format!("Queued: {to} reads it before its next step."),

@@ -1,0 +1,106 @@
+//! The choice of the place where members run, and what stays of it.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::members::{TEAMS, member, members_in, says, spawned, told_lead};
+use crate::program::{ended, eventually};
+use crate::stage::{Stage, Told, bash};
+
+fn stage() -> Stage {
+    Stage::new(&json!({
+        "lead": [[member("w1", "@@work")], "waiting", "done"],
+        "work": [[says("team-lead", "the report")], "resting"],
+    }))
+}
+
+/// The place that the data of a start names.
+fn place(told: &Told) -> Value {
+    told.assert_code(0);
+    spawned(told)["tmux_pane_id"].clone()
+}
+
+#[test]
+fn the_settings_choose_the_place_and_a_flag_overrides_them() {
+    let settings = json!({"subagents": {"teams": true}, "teammateMode": "process"}).to_string();
+    let told = stage().run("@@lead", &["--settings", &settings]);
+    assert_eq!(place(&told), "process");
+    let told = stage().run("@@lead", &["--settings", &settings, "--teammate-mode", "in-process"]);
+    assert_eq!(place(&told), "in-process");
+    let told = stage().run("@@lead", &["--settings", TEAMS, "--teammate-mode", "auto"]);
+    assert_eq!(place(&told), "in-process", "outside of tmux");
+}
+
+#[test]
+fn a_switch_of_the_environment_goes_before_the_settings() {
+    let stage = stage();
+    let mut command = stage.command("@@lead", &["--settings", TEAMS]);
+    command.env("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "0");
+    let told = Told::new(ended(command.output().unwrap()));
+    let init = &told.of("init")[0]["tools"];
+    assert!(!init.as_array().unwrap().contains(&json!("TeamCreate")), "{init}");
+    assert!(told.data().iter().all(|data| data["status"] != "teammate_spawned"));
+}
+
+#[test]
+fn without_transcripts_members_stay_in_the_process_and_a_warning_says_so() {
+    let flags = ["--settings", TEAMS, "--teammate-mode", "process", "--no-session-persistence"];
+    let told = stage().run("@@lead", &flags);
+    assert_eq!(place(&told), "in-process");
+    assert!(told.ended.stderr.contains("members of a team stay in this process"));
+}
+
+#[test]
+fn a_member_that_does_not_answer_is_ended_when_the_time_for_that_is_over() {
+    // D-64; CLAUDE_CODE_TEAM_TEARDOWN_PARK_TIMEOUT_MS
+    for place in ["in-process", "process"] {
+        let ask = json!({"to": "w1", "message": {"type": "shutdown_request"}});
+        let stage = Stage::new(&json!({
+            "lead": [
+                [member("w1", "@@work")],
+                [bash("until [ -e begun ]; do sleep 0.02; done")],
+                [json!({"tool": "SendMessage", "input": ask})],
+                "waiting",
+                "done",
+            ],
+            "work": [[bash("touch begun; sleep 600")], "never said"],
+        }));
+        let flags = ["--settings", TEAMS, "--teammate-mode", place, "--allowedTools", "Bash"];
+        let mut command = stage.command("@@lead", &flags);
+        command.env("CLAUDE_CODE_TEAM_TEARDOWN_PARK_TIMEOUT_MS", "300");
+        Told::new(ended(command.output().unwrap())).assert_code(0);
+        assert!(told_lead(&stage).contains("w1 has left the team"), "{place}");
+        assert!(!stage.agent_transcripts().concat().contains("never said"), "{place}");
+    }
+}
+
+#[test]
+fn the_server_of_two_members_outside_of_tmux_goes_with_their_lead() {
+    // S-352; report 8: panes pile up
+    let stage = Stage::new(&json!({
+        "lead": [
+            [member("w1", "@@work"), member("w2", "@@work")],
+            "waiting", "waiting", "done", "done",
+        ],
+        "work": [[says("team-lead", "from a pane")], "resting"],
+    }));
+    let child =
+        stage.command("@@lead", &["--settings", TEAMS, "--teammate-mode", "tmux"]).spawn().unwrap();
+    let server = format!("centurion-{}", child.id());
+    let told = Told::new(ended(child.wait_with_output().unwrap()));
+    told.assert_code(0);
+    let panes: Vec<&Value> = told
+        .data()
+        .into_iter()
+        .map(|data| &data["tmux_pane_id"])
+        .filter(|id| id.is_string())
+        .collect();
+    assert_eq!(panes.len(), 2, "{panes:?}");
+    assert_ne!(panes[0], panes[1]);
+    eventually("the end of the members", || members_in(&stage.program).is_empty().then_some(()));
+    eventually("the end of the server", || {
+        let listed = Command::new("tmux").args(["-L", &server, "list-sessions"]).output().unwrap();
+        (!listed.status.success()).then_some(())
+    });
+}
