@@ -10,7 +10,8 @@ use std::time::SystemTime;
 use anyhow::bail;
 use centurion_engine::{Mirror, Remembering, Session, View};
 use centurion_host::{
-    Control, Front, Fronts, JsonView, OutputQueue, PluginSource, StreamView, TranscriptMirror,
+    Control, Declarations, Front, Fronts, JsonView, OutputQueue, PluginSource, StreamView,
+    TranscriptMirror,
 };
 use centurion_protocol::{Block, Outcome, SystemWorld, World};
 
@@ -126,6 +127,7 @@ async fn run_session(
             settings: Arc::new(lasting.settings.clone()),
             hook_policy: lasting.hook_policy.clone(),
             warn: note,
+            declarations: Declarations::default(),
         },
         output: Arc::clone(output),
         world: Arc::clone(&world),
@@ -249,7 +251,8 @@ async fn drive(
             None => std::future::pending().await,
         }
     });
-    let mut is_pumping = true;
+    // What the host's first request restricts is in force before anything runs.
+    let mut is_pumping = futures_util::poll!(&mut pumping).is_pending();
     let outcome = {
         let mut running = pin!(session.run());
         loop {

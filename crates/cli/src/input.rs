@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use centurion_engine::Priority;
+use centurion_engine::{Manner, Priority};
 use centurion_host::{Control, OutputQueue};
 use centurion_protocol::sdk::{Event, EventBody, User, UserMessage};
 use centurion_protocol::{Block, JsonShape, RecordId, SessionId, World};
@@ -29,6 +29,8 @@ struct InputLine {
     uuid: Option<RecordId>,
     /// The urgency: `now` also stops the run that is under way.
     priority: Option<Priority>,
+    #[serde(flatten)]
+    handling: Handling,
     request_id: Option<String>,
     request: Option<Value>,
     response: Option<Value>,
@@ -39,6 +41,66 @@ struct InputMessage {
     role: Option<String>,
     content: Box<RawValue>,
 }
+
+/// The handling of a message that its host wants.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Handling {
+    /// The text was not typed: it is no command and mentions no files.
+    #[serde(default, rename = "client_composed")]
+    client_composed: Option<bool>,
+    /// False if the message is only recorded, for the next turn.
+    #[serde(default)]
+    should_query: Option<bool>,
+    /// A person did not write it.
+    #[serde(default)]
+    is_synthetic: Option<bool>,
+    /// The writer, where that is not a person.
+    #[serde(default)]
+    origin: Option<Value>,
+    /// Texts that were pasted and are not part of the message: each a text or a list of blocks.
+    #[serde(default, rename = "pasted_content")]
+    pasted_content: Option<Value>,
+}
+
+impl Handling {
+    fn manner(&self) -> Manner {
+        let mut manner = Manner::default();
+        manner.is_verbatim = self.client_composed == Some(true);
+        manner.is_quiet = self.should_query == Some(false);
+        manner.is_synthetic = self.is_synthetic == Some(true);
+        if let Some(origin) = &self.origin
+            && !manner.declare(origin)
+        {
+            note("warning: the `origin` of a message is none that is known, and does not count");
+        }
+        manner
+    }
+
+    /// The texts that were pasted, in their order. Blocks that are no texts are left out, and so is a list that is too
+    /// long.
+    fn pastes(&self) -> Vec<Block> {
+        let entries = self.pasted_content.as_ref().and_then(Value::as_array);
+        let entries = entries.map(Vec::as_slice).unwrap_or_default();
+        let parts = |entry: &Value| entry.as_array().map_or(0, Vec::len);
+        if entries.len() + entries.iter().map(parts).sum::<usize>() > MOST_PASTES {
+            note("warning: a message has too many pastes, and is taken without them");
+            return Vec::new();
+        }
+        let text = |block: &Value| block.get("text")?.as_str().map(str::to_owned);
+        let texts = entries.iter().map(|entry| match entry {
+            Value::String(text) => text.clone(),
+            other => {
+                let blocks = other.as_array().into_iter().flatten();
+                blocks.filter_map(text).collect::<Vec<_>>().join("\n")
+            }
+        });
+        texts.filter(|text| !text.trim().is_empty()).map(Block::Text).collect()
+    }
+}
+
+/// The most pastes of a message, with the blocks in them.
+const MOST_PASTES: usize = 1_000;
 
 /// Reads a host's lines and acts on them.
 pub(crate) struct Input {
@@ -200,20 +262,9 @@ impl Input {
         let line: InputLine = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         let kind = line.kind.clone();
         match (kind.as_str(), line) {
-            ("user", InputLine { message: Some(message), uuid, priority, .. }) => {
-                if let Some(role) = message.role.filter(|role| role != "user") {
-                    return Err(format!("a user line cannot have a message of the role `{role}`"));
-                }
-                let blocks = blocks(&message.content)?;
-                let id = uuid.unwrap_or_else(|| self.world.record_id());
-                if self.replay {
-                    self.print_back(id, blocks.clone());
-                }
+            ("user", InputLine { message: Some(message), uuid, priority, handling, .. }) => {
                 let priority = priority.unwrap_or(Priority::Next);
-                self.control.handle.submit_with(id, blocks, priority);
-                if priority == Priority::Now {
-                    self.control.handle.interrupt();
-                }
+                self.take_message(&message, uuid, priority, &handling)?;
                 Ok(Taken::Done)
             }
             ("control_request", InputLine { request_id: Some(id), request: Some(request), .. }) => {
@@ -250,14 +301,44 @@ impl Input {
         }
     }
 
-    fn print_back(&self, uuid: RecordId, content: Vec<Block>) {
+    /// Hands what a host says to the session.
+    fn take_message(
+        &self,
+        message: &InputMessage,
+        uuid: Option<RecordId>,
+        priority: Priority,
+        handling: &Handling,
+    ) -> Result<(), String> {
+        if let Some(role) = message.role.as_ref().filter(|role| *role != "user") {
+            return Err(format!("a user line cannot have a message of the role `{role}`"));
+        }
+        let mut blocks = blocks(&message.content)?;
+        let mut manner = handling.manner();
+        let pastes = handling.pastes();
+        manner.pastes = pastes.len();
+        blocks.extend(pastes);
+        if blocks.is_empty() {
+            return Err("the message is empty".to_owned());
+        }
+        let id = uuid.unwrap_or_else(|| self.world.record_id());
+        if self.replay {
+            self.print_back(id, blocks.clone(), manner.is_synthetic);
+        }
+        self.control.handle.submit_in(id, blocks, priority, manner);
+        if priority == Priority::Now {
+            self.control.handle.interrupt();
+        }
+        Ok(())
+    }
+
+    fn print_back(&self, uuid: RecordId, content: Vec<Block>, is_synthetic: bool) {
         let user = User {
             message: UserMessage { role: "user", content },
             parent_tool_use_id: None,
             agent: None,
             timestamp: self.world.now().into(),
             tool_use_result: None,
-            is_synthetic: false,
+            is_synthetic,
             is_replay: true,
         };
         self.output.json_line(&Event {
@@ -351,11 +432,10 @@ fn blocks(content: &RawValue) -> Result<Vec<Block>, String> {
     let is_a_persons = |block: &Block| {
         matches!(block, Block::Text(_) | Block::Image { .. } | Block::Document { .. })
     };
-    match blocks.iter().all(is_a_persons) {
-        _ if blocks.is_empty() => Err("the message is empty".to_owned()),
-        false => {
-            Err("a user message may hold text, image and document blocks (base64) only".to_owned())
-        }
-        true => Ok(blocks),
+    if !blocks.iter().all(is_a_persons) {
+        return Err(
+            "a user message may hold text, image and document blocks (base64) only".to_owned()
+        );
     }
+    Ok(blocks)
 }

@@ -52,10 +52,14 @@ mod hooks;
 mod host;
 #[path = "program/host_flags.rs"]
 mod host_flags;
+#[path = "program/host_messages.rs"]
+mod host_messages;
 #[path = "program/host_notices.rs"]
 mod host_notices;
 #[path = "program/host_requests.rs"]
 mod host_requests;
+#[path = "program/host_restrictions.rs"]
+mod host_restrictions;
 #[path = "program/hostile.rs"]
 mod hostile;
 #[path = "program/inspector.rs"]

@@ -77,6 +77,7 @@ pub use definition::resolve::{
     Decided, EffectiveAgent, LaunchError, LeftOut, MainFlags, Provenance, Reach, ToolView,
 };
 pub use definition::rules::{DelegationRules, SessionMode};
+pub use message::manner::Manner;
 pub use message::queue::Priority;
 pub use money::budget::Limit;
 pub use money::usage::UsageTotals;
@@ -86,6 +87,7 @@ pub use policy::broker::{
 };
 pub use policy::permissions::{
     Change, Destination, KeepError, Remember, Remembered, RuleChange, RuleSource, RuleStore, Rules,
+    ServerRules,
 };
 pub use policy::rule_text::{RuleTextError, UnreadRule, read_rule};
 pub use session::{

@@ -29,6 +29,7 @@ pub(crate) use self::notes::{Kept, read};
 use self::telling::Missed;
 pub(crate) use self::telling::moment;
 use crate::definition::rules::SessionMode;
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority, Queue};
 use centurion_journal::{Journal, JournalError};
 
@@ -253,6 +254,7 @@ impl Schedules {
             addressee: None,
             content: vec![Block::Text(text)],
             origin,
+            manner: Manner::default(),
         }
     }
 

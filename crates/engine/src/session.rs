@@ -167,6 +167,9 @@ impl Session {
         loop {
             let Some(items) = self.next_turn(last).await else {
                 if peers::close_if_idle(&self.shared) {
+                    if let Err(error) = self.record_quiet() {
+                        tracing::error!(%error, "the last words of the host could not be recorded");
+                    }
                     break;
                 }
                 // Another session said something in the last moment.

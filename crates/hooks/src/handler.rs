@@ -79,7 +79,24 @@ pub enum Action {
     McpTool { server: String, tool: String, input: Map<String, Value> },
     Prompt(PromptAction),
     Agent(PromptAction),
-    Callback { id: String },
+    Callback(CallbackAction),
+}
+
+/// A function of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallbackAction {
+    pub id: String,
+    pub on_failure: OnFailure,
+}
+
+/// The effect of a function that fails: that throws, takes too long, or returns what cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// None: a person is told.
+    #[default]
+    Continue,
+    /// What the event guards does not happen.
+    Block,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -137,7 +154,7 @@ impl Action {
             Self::McpTool { .. } => HandlerType::McpTool,
             Self::Prompt(_) => HandlerType::Prompt,
             Self::Agent(_) => HandlerType::Agent,
-            Self::Callback { .. } => HandlerType::Callback,
+            Self::Callback(_) => HandlerType::Callback,
         }
     }
 
@@ -155,7 +172,7 @@ impl Action {
             Self::Prompt(prompt) | Self::Agent(prompt) => {
                 prompt.prompt.chars().take(LONGEST_LABEL).collect()
             }
-            Self::Callback { id } => id.clone(),
+            Self::Callback(function) => function.id.clone(),
         }
     }
 }

@@ -32,7 +32,8 @@ pub use delegate::{AGENT_HOOK_TURNS, Delegate, DelegateError, DelegateFuture, Mo
 pub use effects::{Effects, Fired, HookError, StopRun};
 pub use event::{Event, ExitTwo, UnknownEvent};
 pub use handler::{
-    Action, CommandAction, Handler, HandlerType, HookShell, HttpAction, PromptAction, Waiting,
+    Action, CallbackAction, CommandAction, Handler, HandlerType, HookShell, HttpAction, OnFailure,
+    PromptAction, Waiting,
 };
 pub use hook_set::{Frontmatter, HookSet};
 pub use hooks::{Hooks, ListedHook, Registration, Scope, Surroundings};

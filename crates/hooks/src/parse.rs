@@ -12,7 +12,8 @@ use self::fields::Fields;
 use crate::condition::Condition;
 use crate::event::Event;
 use crate::handler::{
-    Action, CommandAction, Handler, HandlerType, HookShell, HttpAction, PromptAction, Waiting,
+    Action, CallbackAction, CommandAction, Handler, HandlerType, HookShell, HttpAction, OnFailure,
+    PromptAction, Waiting,
 };
 use crate::hook_set::{Frontmatter, Hook, HookSet};
 use crate::matcher::Matcher;
@@ -131,8 +132,14 @@ impl Parser {
             Some(Value::String(text)) => Matcher::parse(text, event),
             Some(_) => Err("`matcher` must be text".to_owned()),
         };
+        let must_run = on_failure(group) == OnFailure::Block;
         let matcher = match matcher {
             Ok(matcher) => Arc::new(matcher),
+            // A function that guards something guards too much rather than nothing.
+            Err(message) if self.form == Form::Host && must_run => {
+                self.problem(&origin, format!("{message}; its functions see every one"));
+                Arc::new(Matcher::Every)
+            }
             Err(message) => return self.problem(&origin, message),
         };
         match (self.form, group.get("hooks")) {
@@ -171,8 +178,9 @@ impl Parser {
         for message in fields.problems() {
             self.problem(origin, message);
         }
+        let on_failure = on_failure(group);
         for id in ids {
-            let action = Action::Callback { id };
+            let action = Action::Callback(CallbackAction { id, on_failure });
             self.keep(event, matcher, plain_handler(action, timeout, origin));
         }
     }
@@ -254,6 +262,15 @@ impl Parser {
 fn plain_handler(action: Action, timeout: Option<Duration>, origin: &HookOrigin) -> Handler {
     let origin = origin.clone();
     Handler { action, condition: None, timeout, status_message: None, once: false, origin }
+}
+
+/// The effect of functions that fail, as the host says. A word that is not known blocks: it was meant to change something.
+fn on_failure(group: &Map<String, Value>) -> OnFailure {
+    match group.get("onFailure") {
+        None | Some(Value::Null) => OnFailure::Continue,
+        Some(Value::String(word)) if word == "continue" => OnFailure::Continue,
+        Some(_) => OnFailure::Block,
+    }
 }
 
 /// Whether an entry is a handler itself, and no group of them.

@@ -117,7 +117,25 @@ impl Reply {
     /// model's own words: they must not be able to remove its refusal.
     fn fail_closed(&mut self, event: Event, why: &str) {
         self.error = Some(why.to_owned());
-        let reason = self.with_label(&format!("{why}; what cannot be read counts as a denial"));
+        self.refuse(event, &format!("{why}; what cannot be read counts as a denial"));
+    }
+
+    /// Has what the event guards not happen where the hook failed, or said what is no output of a function. The end of
+    /// work is never guarded: an agent that may not stop would not end.
+    pub(crate) fn block_on_failure(&mut self, event: Event) {
+        use Event::{Stop, SubagentStop, TaskCompleted, TeammateIdle};
+        if self.plain.take().is_some() {
+            self.error = Some("its output is no object".to_owned());
+        }
+        let Some(why) = self.error.clone() else { return };
+        if !matches!(event, Stop | SubagentStop | TaskCompleted | TeammateIdle) {
+            self.refuse(event, &format!("{why}; this hook has to succeed"));
+        }
+    }
+
+    /// Refuses what the event is about, where a hook can refuse it.
+    fn refuse(&mut self, event: Event, why: &str) {
+        let reason = self.with_label(why);
         if event.exit_two() == ExitTwo::Blocks {
             self.refusal = Some(Refusal { reason, blocks: true, ends_turn: false });
         } else if event == Event::PermissionRequest {

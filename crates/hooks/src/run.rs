@@ -19,7 +19,7 @@ pub(crate) use self::http::HttpClient;
 use crate::delegate::ModelRequest;
 use crate::effects::{Effects, Fired, HookError};
 use crate::event::Event;
-use crate::handler::{Action, CommandAction, Handler, Waiting};
+use crate::handler::{Action, CallbackAction, CommandAction, Handler, OnFailure, Waiting};
 use crate::hooks::{Core, Hooks};
 use crate::input::{Common, EventInput, compose, hook_name};
 use crate::reply::{End, Ended, Reply};
@@ -209,6 +209,11 @@ impl Core {
             }
             _ => Reply::read(told.event, label, &ended),
         };
+        if let Action::Callback(CallbackAction { on_failure: OnFailure::Block, .. }) =
+            handler.action
+        {
+            reply.block_on_failure(told.event);
+        }
         overflow::shorten(&mut reply, &self.around.overflow_dir, &hook_id);
         self.around.watcher.ended(response(hook_id, told, ended, &reply));
         (reply, left)
@@ -249,8 +254,9 @@ impl Core {
                 let (event, common) = (told.event, &told.common);
                 delegate.agent(ModelRequest { prompt, model, event, common }).await
             }
-            Action::Callback { id } => {
-                let answer = delegate.callback(id, &told.value, told.call.as_ref()).await;
+            Action::Callback(function) => {
+                let call = told.call.as_ref();
+                let answer = delegate.callback(&function.id, &told.value, call).await;
                 answer.map(|value| value.to_string())
             }
         };

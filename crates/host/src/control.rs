@@ -5,6 +5,7 @@ mod look;
 mod plugins;
 mod refusal;
 mod request;
+mod restrictions;
 mod rules;
 mod servers;
 mod settings;
@@ -27,6 +28,8 @@ use thiserror::Error;
 pub use self::plugins::{LoadedPlugins, PluginSource, PluginsUnreadable};
 use self::refusal::Refusal;
 use self::request::{DeskRequest, Request, SessionRequest};
+pub use self::restrictions::Declarations;
+use self::restrictions::ServerWishes;
 pub use self::settings::{DeskError, SettingsDesk, SettingsView};
 use crate::{HostChannel, ModelLimits};
 
@@ -52,6 +55,8 @@ pub struct Control {
     pub hook_policy: Option<String>,
     /// Tells a person that something the host wants is not in force.
     pub warn: fn(&str),
+    /// What the host says about itself when it begins.
+    pub declarations: Declarations,
 }
 
 impl Control {
@@ -187,9 +192,13 @@ impl Control {
         }
     }
 
-    /// Stops what runs, and drops what waits if that is wanted.
+    /// Stops what runs, and drops what waits if that is wanted. Agents in the background go on only where a person can
+    /// end them one by one.
     fn interrupt(&self, cancel_queued: bool) -> Value {
         let waiting = self.handle.interrupt();
+        if !self.declarations.spares_agents() {
+            self.handle.interrupt_agents();
+        }
         if !cancel_queued {
             return json!({"still_queued": waiting});
         }
@@ -233,7 +242,7 @@ impl Control {
             "current_permission_mode": handle.mode().name(),
             "agent_progress_summaries": handle.summarises_agents(),
             "capabilities": centurion_engine::CAPABILITIES,
-            "hook_on_failure_supported": false,
+            "hook_on_failure_supported": true,
             "pid": std::process::id(),
         });
         if wishes.get("hooks").is_some_and(Value::is_object) {
@@ -322,6 +331,7 @@ impl Control {
     /// and lines about agents at work.
     fn apply_initialization(&self, request: &Map<String, Value>) {
         let handle = &self.handle;
+        self.restrict(request);
         let hooks = request.get("hooks").filter(|hooks| hooks.is_object());
         if let (Some(_), Some(origin)) = (hooks, &self.hook_policy) {
             (self.warn)(&format!(
@@ -356,8 +366,12 @@ impl Control {
             handle.summarise_agents(is_wanted);
         }
         let names = request.get("sdkMcpServers").and_then(Value::as_array);
+        let wishes = request.get("sdkMcpServerConfigs");
         for name in names.into_iter().flatten().filter_map(Value::as_str) {
-            servers::add_host_server(handle, &self.pool, name);
+            let wishes = wishes.and_then(|wishes| wishes.get(name));
+            let wishes = wishes.map(ServerWishes::read).unwrap_or_default();
+            wishes.add_rules(handle, name);
+            servers::add_host_server(handle, &self.pool, name, wishes.timeout);
         }
     }
 }

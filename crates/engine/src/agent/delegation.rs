@@ -23,6 +23,7 @@ use crate::definition::definitions::Definitions;
 use crate::definition::limits::{Limits, SpawnGate};
 use crate::definition::rules::DelegationRules;
 use crate::money::budget::Account;
+use crate::policy::tool_aliases::ToolAliases;
 
 /// The most ended agents that are kept in memory. Earlier ones are read from their
 /// transcripts when a message reaches them.
@@ -47,6 +48,8 @@ pub(crate) struct Delegation {
     pub(crate) peers: Option<Arc<Peers>>,
     pub(crate) slots: Arc<Slots>,
     pub(crate) gate: SpawnGate,
+    /// The names of tools that the host redirects.
+    pub(crate) aliases: ToolAliases,
     /// The last listing of agents that models were told.
     pub(crate) listing: LastListing,
     /// Held by tasks that still have something to tell about agents that have ended.
@@ -85,6 +88,7 @@ impl Delegation {
         Self {
             slots: Slots::new(rules.limits.running),
             gate: SpawnGate::new(&rules.limits),
+            aliases: ToolAliases::default(),
             summarises: AtomicBool::new(rules.summaries),
             forwards_text: AtomicBool::new(rules.forwards_text),
             rules,

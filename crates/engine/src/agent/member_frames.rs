@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::agent::evidence::Evidence;
 use crate::agent::task::{Asker, Denial};
 use crate::definition::spec::AgentSpec;
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::money::budget::{Amount, OverBudget};
 
@@ -328,6 +329,7 @@ impl ItemFrame {
             addressee: Some(agent.clone()),
             content: self.content.iter().filter_map(|raw| Block::parse(raw).ok()).collect(),
             origin,
+            manner: Manner::default(),
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::agent::shared::Shared;
 use crate::agent::task::{End, RunStart, SharedContext, Stopper, Task, TaskRun};
 use crate::delegate::outcome::{bounded_result, failure, worktree_work};
 use crate::delegate::teammate;
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority, Queue};
 use crate::message::titles::{listed, title};
 
@@ -102,6 +103,7 @@ pub(crate) fn owe_shell_end(shared: &Shared, end: &ShellEnd, agent: Option<&Agen
         addressee: None,
         content: vec![Block::Text(text)],
         origin: Origin::TaskNotification { run: None },
+        manner: Manner::default(),
     };
     shared.queue.tell(agent, news);
 }
@@ -209,6 +211,7 @@ pub(crate) fn agent_news(task: &Task, run: &TaskRun, end: &End) -> Item {
         addressee: None,
         content: vec![Block::Text(agent_notification(task, run, end))],
         origin: Origin::TaskNotification { run: Some(run.id.clone()) },
+        manner: Manner::default(),
     }
 }
 

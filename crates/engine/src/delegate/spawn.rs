@@ -56,6 +56,7 @@ use crate::delegate::preload::hook_set;
 use crate::delegate::summary;
 use crate::delegate::teammate;
 use crate::message::life_records::{END, SPAWN};
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::message::teammate_message::TeammateMessage;
 use crate::money::budget::{Account, Amount};
@@ -729,6 +730,7 @@ fn first_items(
         addressee: Some(task.id.clone()),
         content: vec![Block::Text(contain(&text).into_owned())],
         origin,
+        manner: Manner::default(),
     };
     if task.spec.is_fork() {
         let mut text = format!("FORK_DIRECTIVE: {prompt}");
@@ -764,6 +766,7 @@ fn first_mail(shared: &Shared, task: &Task, initial: Option<String>, prompt: &st
         addressee: Some(task.id.clone()),
         content: vec![Block::Text(message.words(false))],
         origin: Origin::Delegation,
+        manner: Manner::default(),
     }
 }
 

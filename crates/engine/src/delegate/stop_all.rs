@@ -8,6 +8,7 @@ use centurion_protocol::{Block, RecordId};
 use crate::agent::shared::Shared;
 use crate::agent::task::{Stopper, Task, TaskRun};
 use crate::delegate::notification;
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::message::titles::title;
 use centurion_protocol::markup::contain;
@@ -15,8 +16,8 @@ use centurion_protocol::markup::contain;
 /// The longest wait for the ends of agents.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Ends every agent in the background; how many there were.
-pub(crate) fn stop_all(shared: &Arc<Shared>) -> usize {
+/// Ends every agent in the background; how many there were. The main agent is told in this manner.
+pub(crate) fn stop_all(shared: &Arc<Shared>, telling: Manner) -> usize {
     let delegation = &shared.delegation;
     let running = delegation.running();
     let stopped: Vec<(Arc<Task>, TaskRun)> = running
@@ -26,7 +27,7 @@ pub(crate) fn stop_all(shared: &Arc<Shared>) -> usize {
         .collect();
     let count = stopped.len();
     if count > 0 {
-        shared.work.spawn(tell(Arc::downgrade(shared), stopped, delegation.will_tell()));
+        shared.work.spawn(tell(Arc::downgrade(shared), stopped, telling, delegation.will_tell()));
     }
     count
 }
@@ -36,6 +37,7 @@ pub(crate) fn stop_all(shared: &Arc<Shared>) -> usize {
 async fn tell(
     shared: std::sync::Weak<Shared>,
     stopped: Vec<(Arc<Task>, TaskRun)>,
+    telling: Manner,
     _will_tell: Arc<()>,
 ) {
     let mut covers: Vec<RecordId> = Vec::new();
@@ -66,5 +68,6 @@ async fn tell(
         addressee: None,
         content: vec![Block::Text(text)],
         origin: Origin::TaskNotifications { covers },
+        manner: telling,
     });
 }

@@ -24,6 +24,7 @@ use crate::definition::spec::Membership;
 use crate::delegate::notification::show_run_ended;
 use crate::delegate::outcome::{bounded_result, failure};
 use crate::delegate::recall::append_end;
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority, Queue, Wakes};
 use crate::message::teammate_message::TeammateMessage;
 use crate::message::titles::title;
@@ -62,6 +63,7 @@ pub(super) fn idle_news(task: &Task, run: &TaskRun, end: &End) -> Item {
             run: run.id.clone(),
             wakes: wakes(end),
         },
+        manner: Manner::default(),
     }
 }
 
@@ -124,6 +126,7 @@ pub(super) async fn ask_hooks(shared: &Shared, agent: &Agent, task: &Task) {
             addressee: Some(task.id.clone()),
             content: vec![Block::Text(format!("TeammateIdle hook feedback:\n{reason}"))],
             origin: Origin::Hook,
+            manner: Manner::default(),
         });
     }
 }

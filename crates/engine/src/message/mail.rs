@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::message::life_records::RESUME;
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::message::teammate_message::TeammateMessage;
 use centurion_journal::{Journal, JournalError};
@@ -70,6 +71,7 @@ impl Mail {
             addressee: to.cloned(),
             content: vec![Block::Text(self.words(to.is_none(), arrival))],
             origin: Origin::Message { from: self.from.clone(), hands_over: self.hands_over() },
+            manner: Manner::default(),
         }
     }
 

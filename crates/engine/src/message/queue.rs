@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Notify;
 
+use crate::message::manner::Manner;
 use crate::message::waiting::Waiting;
 
 /// The urgency of an item. Within one priority, first come, first served.
@@ -36,6 +37,36 @@ pub(crate) struct Item {
     pub addressee: Option<AgentId>,
     pub content: Vec<Block>,
     pub origin: Origin,
+    pub manner: Manner,
+}
+
+impl Item {
+    /// The origin as transcripts spell it; `None` for people.
+    pub(crate) fn recorded_origin(&self) -> Option<Value> {
+        self.manner.declared().cloned().or_else(|| self.origin.to_value())
+    }
+
+    /// The origin in the few words that hosts know.
+    pub(crate) fn origin_for_hosts(&self) -> Option<Value> {
+        self.manner.declared().cloned().or_else(|| self.origin.for_hosts())
+    }
+
+    /// Tells whether a person wants it to be said after the turn that is under way.
+    pub(crate) fn waits_for_turn(&self) -> bool {
+        self.priority == Priority::Later && matches!(self.origin, Origin::Person)
+    }
+
+    /// The words of a person without what was pasted, and the pastes.
+    pub(crate) fn split_pastes(&mut self) -> Vec<Block> {
+        let typed = self.content.len().saturating_sub(self.manner.pastes);
+        self.manner.pastes = 0;
+        self.content.split_off(typed)
+    }
+
+    /// Tells whether it begins a turn by itself.
+    fn wakes(&self) -> bool {
+        !self.manner.is_quiet && self.origin.wakes()
+    }
 }
 
 /// The origin of an item.
@@ -111,7 +142,7 @@ impl Origin {
     }
 
     /// The origin in the few words that hosts know.
-    pub(crate) fn for_hosts(&self) -> Option<Value> {
+    fn for_hosts(&self) -> Option<Value> {
         match self {
             Self::Hook => Some(serde_json::json!({"kind": "auto-continuation"})),
             Self::TeammateIdle { member, .. } => {
@@ -243,7 +274,7 @@ impl Queue {
     /// The same, if something of it begins a turn by itself.
     pub(crate) fn due(&self, addressee: Option<&AgentId>) -> Vec<Item> {
         let state = self.state.lock();
-        if state.items.of(addressee).any(|item| item.origin.wakes()) {
+        if state.items.of(addressee).any(Item::wakes) {
             return state.items.of(addressee).cloned().collect();
         }
         Vec::new()
@@ -438,6 +469,7 @@ mod tests {
             addressee: None,
             content: vec![Block::text(text)],
             origin: Origin::Person,
+            manner: Manner::default(),
         }
     }
 

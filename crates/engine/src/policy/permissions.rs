@@ -156,6 +156,17 @@ struct SessionRule {
     kind: RuleKind,
     destination: Destination,
     rule: Rule,
+    /// The server whose tools the host restricts with it: no answer takes such a rule away.
+    server: Option<Arc<str>>,
+}
+
+/// A host's rules for tools of one server, and what becomes of its earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerRules {
+    /// They come along with the earlier ones.
+    Add,
+    /// They stand in the place of the earlier ones.
+    Replace,
 }
 
 impl RulesState {
@@ -168,8 +179,9 @@ impl RulesState {
     }
 
     fn add_rules(&mut self, kind: RuleKind, destination: Destination, rules: Vec<Rule>) {
-        let kept = rules.iter().map(|rule| SessionRule { kind, destination, rule: rule.clone() });
-        self.session.extend(kept);
+        let kept =
+            |rule: &Rule| SessionRule { kind, destination, rule: rule.clone(), server: None };
+        self.session.extend(rules.iter().map(kept));
         self.rules_mut(kind).extend(rules);
     }
 
@@ -179,17 +191,38 @@ impl RulesState {
             let text = rule.source().text.trim();
             texts.is_none_or(|texts| texts.iter().any(|it| it.trim() == text))
         };
-        self.session
-            .retain(|it| it.kind != kind || it.destination != destination || !is_meant(&it.rule));
+        let is_other = |it: &SessionRule| it.kind != kind || it.destination != destination;
+        self.session.retain(|it| it.server.is_some() || is_other(it) || !is_meant(&it.rule));
         let level = level(destination);
         let is_kept = |rule: &&Rule| {
             let own = rule.source().origin.level();
             own != RuleLevel::Session && !(own == level && is_meant(rule))
         };
+        self.rebuild(kind, is_kept);
+    }
+
+    /// Puts the rules of one kind together again: those that are kept, and those of the session.
+    fn rebuild(&mut self, kind: RuleKind, is_kept: impl FnMut(&&Rule) -> bool) {
         let session = self.session.iter().filter(|it| it.kind == kind).map(|it| it.rule.clone());
         let session: Vec<Rule> = session.collect();
         let rules = self.rules_mut(kind);
         *rules = rules.iter().filter(is_kept).cloned().chain(session).collect();
+    }
+
+    /// Takes up a host's rules for tools of a server.
+    fn restrict_server(&mut self, server: &str, rules: Vec<(RuleKind, Rule)>, change: ServerRules) {
+        let server: Arc<str> = server.into();
+        if change == ServerRules::Replace {
+            self.session.retain(|it| it.server.as_ref() != Some(&server));
+        }
+        let destination = Destination::Session;
+        self.session.extend(rules.into_iter().map(|(kind, rule)| {
+            let server = Some(Arc::clone(&server));
+            SessionRule { kind, destination, rule, server }
+        }));
+        for kind in [RuleKind::Allow, RuleKind::Ask, RuleKind::Deny] {
+            self.rebuild(kind, |rule| rule.source().origin.level() != RuleLevel::Session);
+        }
     }
 }
 
@@ -404,10 +437,21 @@ impl Permissions {
             policy.directories = rules.directories;
             policy.directories.retain(|path| !lost_directories.contains(path));
             policy.directories.extend(session_directories.iter().cloned());
-            for SessionRule { kind, destination, rule } in session {
-                state.add_rules(kind, destination, vec![rule]);
+            for kept in session {
+                state.rules_mut(kept.kind).extend(vec![kept.rule.clone()]);
+                state.session.push(kept);
             }
         });
+    }
+
+    /// Takes up a host's rules for tools of one of its servers. They outlast changes of settings and answers.
+    pub(crate) fn restrict_server(
+        &self,
+        server: &str,
+        rules: Vec<(RuleKind, Rule)>,
+        change: ServerRules,
+    ) {
+        self.root().amend(|state| state.restrict_server(server, rules, change));
     }
 
     /// Sets the mode of the tools whose names begin so, or sets none any more. It holds only where it gives less than

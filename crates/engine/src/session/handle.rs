@@ -21,6 +21,7 @@ use crate::agent::task::Stopper;
 use crate::definition::bypass::BypassRefused;
 use crate::delegate::stop_all::stop_all;
 use crate::delegate::teammate;
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::money::usage::UsageTotals;
 use crate::policy::broker::Answerer;
@@ -47,8 +48,13 @@ impl Handle {
 
     /// Queues what a person says, sooner or later than usual.
     pub fn submit_with(&self, id: RecordId, content: Vec<Block>, priority: Priority) {
+        self.submit_in(id, content, priority, Manner::default());
+    }
+
+    /// Queues what a host says for a person or in another's place, and has it handled in this manner.
+    pub fn submit_in(&self, id: RecordId, content: Vec<Block>, priority: Priority, manner: Manner) {
         let origin = Origin::Person;
-        self.0.queue.push(Item { id, priority, addressee: None, content, origin });
+        self.0.queue.push(Item { id, priority, addressee: None, content, origin, manner });
     }
 
     /// Takes back what a person said and no turn has taken yet; whether there was something to take back.
@@ -112,7 +118,7 @@ impl Handle {
     /// Stops the run that is under way or about to begin; history stays valid. Returns what still waits.
     pub fn interrupt(&self) -> Vec<RecordId> {
         let waiting = self.0.queue.pending(None);
-        self.0.interrupt_run(!waiting.is_empty());
+        self.0.interrupt_run(!self.0.queue.due(None).is_empty());
         if self.0.delegation.rules.interrupt_ends_background {
             self.stop_agents();
         }
@@ -146,7 +152,12 @@ impl Handle {
 
     /// Ends every agent in the background. The main agent is told once, of all of them.
     pub fn stop_agents(&self) -> usize {
-        stop_all(&self.0)
+        stop_all(&self.0, Manner::default())
+    }
+
+    /// The same for a person who has interrupted the main agent: that one is told with its next turn.
+    pub fn interrupt_agents(&self) -> usize {
+        stop_all(&self.0, Manner::quiet())
     }
 
     /// Has a small model say now and then what agents in the background are doing, or no longer.

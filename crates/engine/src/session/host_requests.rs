@@ -1,11 +1,12 @@
 //! Requests of a host beside the conversation: files, outputs, rules, tools of servers.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use centurion_hooks::ListedHook;
 use centurion_mcp::{CallError, CallOptions, CallOutput, Connection, tool_name};
-use centurion_permissions::{Access, Call, Mode, RuleKind, RuleSource, Verdict};
+use centurion_permissions::{Access, Call, Mode, Rule, RuleKind, RuleOrigin, RuleSource, Verdict};
 use centurion_protocol::{Effort, ToolUseId};
 use centurion_tools::{DiskLinks, FileView, OutputTail, ToolError, resolve, view_file};
 use serde_json::{Map, Value};
@@ -13,7 +14,7 @@ use thiserror::Error;
 
 use super::handle::Handle;
 use crate::agent::shared::EffortChoice;
-use crate::policy::permissions::{Destination, Remember, Remembered};
+use crate::policy::permissions::{Destination, Remember, Remembered, ServerRules};
 use crate::toolset::servers::public_source;
 
 /// The reason that a host cannot read a file.
@@ -144,6 +145,22 @@ impl Handle {
         self.0.servers.find(server).is_some()
     }
 
+    /// Takes up rules for tools of a server that the host brings, each with the name of a tool there.
+    pub fn restrict_server(&self, server: &str, tools: &[(RuleKind, String)], change: ServerRules) {
+        let rule = |(kind, tool): &(RuleKind, String)| {
+            let name = tool_name(server, tool);
+            Some((*kind, Rule::parse(&name, RuleOrigin::Session).ok()?))
+        };
+        let rules = tools.iter().filter_map(rule).collect();
+        self.0.permissions.restrict_server(server, rules, change);
+        self.0.servers.note_change();
+    }
+
+    /// Has models' calls of some tools run others, in the place of earlier aliases.
+    pub fn redirect_tools(&self, aliases: HashMap<String, String>) {
+        self.0.delegation.aliases.replace(aliases);
+    }
+
     /// Calls a tool of a server for the host, which asks no one.
     pub async fn call_server_tool(
         &self,
@@ -166,7 +183,7 @@ impl Handle {
     /// Whether a run is under way or due, or an agent is at work.
     pub fn is_busy(&self) -> bool {
         self.0.is_running()
-            || !self.0.queue.pending(None).is_empty()
+            || !self.0.queue.due(None).is_empty()
             || !self.0.delegation.running().is_empty()
     }
 

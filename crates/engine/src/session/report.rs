@@ -21,7 +21,7 @@ pub(crate) fn result(
     origin: Option<Value>,
 ) -> RunResult {
     let waiting = shared.queue.pending(None);
-    let is_prompt = |item: &&Item| matches!(item.origin, Origin::Person);
+    let is_prompt = |item: &&Item| matches!(item.origin, Origin::Person) && !item.manner.is_quiet;
     let usage_totals = shared.usage.totals.lock().clone();
     let (subtype, terminal_reason) = words(run);
     let text = text(run);

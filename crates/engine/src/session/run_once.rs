@@ -15,9 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Session, report};
 use crate::delegate::spawn::panic_words;
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
-use crate::turn::commands::{TypedCommand, command_names};
+use crate::turn::commands::{TypedCommand, command_names, command_of};
 use crate::turn::driver::Run;
+use crate::turn::skill::is_for_program;
 use centurion_journal::JournalError;
 use centurion_journal::transcript::{MAIN_AGENT, last_title};
 
@@ -48,7 +50,7 @@ impl Session {
         }
         self.shared.end_run();
         self.settle_asks();
-        RunEnd::Ran(self.report(&run, items.first().and_then(|item| item.origin.for_hosts())).await)
+        RunEnd::Ran(self.report(&run, items.first().and_then(Item::origin_for_hosts)).await)
     }
 
     /// Takes the transcript back, which other processes may have used while the session was idle.
@@ -60,6 +62,18 @@ impl Session {
         Ok(())
     }
 
+    /// Records what was said only for the conversation, and what no turn took along: a later process begins with it.
+    pub(super) fn record_quiet(&mut self) -> Result<(), JournalError> {
+        let is_quiet = |item: &Item| item.manner.is_quiet && matches!(item.origin, Origin::Person);
+        let mut quiet = self.shared.queue.pending(None);
+        quiet.retain(is_quiet);
+        if quiet.is_empty() {
+            return Ok(());
+        }
+        self.take_transcript()?;
+        self.driver.take_note(&quiet)
+    }
+
     /// Ends a run before it begins: the transcript is another process's now. Nothing was done, and a later prompt may
     /// find the transcript free.
     async fn refuse(&mut self, mut run: Run, items: &[Item], error: &JournalError) -> RunEnd {
@@ -68,7 +82,7 @@ impl Session {
         // Mail stays pending in the transcript, for the process that goes on with it.
         let ids: Vec<_> = items.iter().map(|item| item.id).collect();
         self.shared.queue.delivered(&ids);
-        let origin = items.first().and_then(|item| item.origin.for_hosts());
+        let origin = items.first().and_then(Item::origin_for_hosts);
         self.report(&run, origin).await;
         RunEnd::Refused
     }
@@ -105,10 +119,20 @@ impl Session {
         self.prepare(items, cancel).await;
         self.show_state("running");
         self.shared.show(EventBody::System(System::Init(Arc::clone(&self.init))));
+        self.leave_quiet(items);
         if self.run_command(run, items, cancel).await? {
             return Ok(());
         }
         self.driver.run(run, items, cancel).await
+    }
+
+    /// Leaves what begins no turn for a turn of the model, where a command of the program is due.
+    fn leave_quiet(&self, items: &mut Vec<Item>) {
+        let first = items.iter().find(|item| !item.manner.is_quiet);
+        let typed = first.and_then(|item| command_of(&self.shared, item));
+        if typed.is_some_and(|typed| is_for_program(&self.shared, &typed)) {
+            items.retain(|item| !item.manner.is_quiet);
+        }
     }
 
     /// Brings the main agent up to date: hooks, servers, skills, agents and what a host has chosen.
@@ -223,6 +247,7 @@ impl Session {
                 addressee: None,
                 content: vec![Block::Text(initial)],
                 origin: if is_command { Origin::Initial } else { Origin::Person },
+                manner: Manner::default(),
             });
         }
     }

@@ -13,6 +13,7 @@ use super::commands::show;
 use crate::agent::task::{Posted, Stopper, Task};
 use crate::delegate::{recall, spawn};
 use crate::message::mail::Mail;
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::turn::commands::typed_commands;
 
@@ -70,6 +71,7 @@ impl Handle {
             addressee: Some(task.id.clone()),
             content: vec![Block::Text(text.clone())],
             origin: Origin::Person,
+            manner: Manner::default(),
         };
         if task.tell(&shared.queue, item) == Posted::Queued {
             return Ok(Told::Queued);

@@ -189,6 +189,11 @@ impl Servers {
         held.connections.push(connection);
     }
 
+    /// Has the tools of all servers looked at again: rules for them have changed.
+    pub(crate) fn note_change(&self) {
+        self.held().changes += 1;
+    }
+
     /// Takes a server away; whether there was one.
     pub(crate) fn remove(&self, name: &str) -> bool {
         let mut held = self.held();

@@ -426,7 +426,8 @@ impl Driver {
                 },
                 Step::Stop(outcome) => break outcome,
                 Step::Continue => {}
-                Step::Calls(calls) => {
+                Step::Calls(mut calls) => {
+                    self.shared.delegation.aliases.resolve(&mut calls);
                     let hands_over = self.structured.is_some()
                         && calls.iter().any(|call| call.name == STRUCTURED_OUTPUT);
                     match self
@@ -503,6 +504,11 @@ impl Driver {
         }
         // The text of the notes is contained already, and the tags around it are ours.
         index.text.map(|text| format!("<system-reminder>\n{text}\n</system-reminder>"))
+    }
+
+    /// Puts items into the conversation without asking the model.
+    pub(crate) fn take_note(&mut self, items: &[Item]) -> Result<(), JournalError> {
+        self.deliver(Vec::new(), items)
     }
 
     /// Puts results, context and queue items before the model, as one message.

@@ -104,8 +104,12 @@ impl<'t> Typed<'t> {
 
     /// The text that an item is, if a person typed nothing else.
     pub(crate) fn text_of_item(item: &'t Item) -> Option<&'t str> {
-        match (&item.origin, item.content.as_slice()) {
-            (Origin::Person, [Block::Text(text)]) => Some(text),
+        if item.manner.is_verbatim {
+            return None;
+        }
+        let typed = item.content.len().saturating_sub(item.manner.pastes);
+        match (&item.origin, item.content.get(..typed)) {
+            (Origin::Person, Some([Block::Text(text)])) => Some(text),
             _ => None,
         }
     }

@@ -212,6 +212,19 @@ fn a_host_names_its_functions() {
 }
 
 #[test]
+fn a_function_that_guards_a_call_sees_all_calls_rather_than_none() {
+    let set = HookSet::from_host(&json!({"PreToolUse": [
+        {"matcher": "(", "hookCallbackIds": ["guard"], "onFailure": "block"},
+        {"matcher": "(", "hookCallbackIds": ["other"], "onFailure": "continue"},
+    ]}));
+    let matchers: Vec<_> =
+        set.hooks().iter().map(|hook| (hook.handler.action.label(), &*hook.matcher)).collect();
+    assert_eq!(matchers.len(), 1);
+    assert!(matches!(matchers[0], (ref id, Matcher::Every) if id == "guard"));
+    assert_eq!(set.problems().len(), 2);
+}
+
+#[test]
 fn settings_hooks_keep_file_and_line_and_wait_for_trust() {
     let scratch = tempfile::tempdir().unwrap();
     let root = scratch.path().canonicalize().unwrap();

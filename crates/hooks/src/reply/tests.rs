@@ -126,3 +126,28 @@ fn an_answer_that_was_cut_is_a_no_where_a_hook_can_say_no() {
         assert_eq!((plain.block(), plain.error), (None, None), "{event}");
     }
 }
+
+#[test]
+fn a_function_that_must_succeed_blocks_when_it_fails() {
+    use Event::{Stop, SubagentStop, TaskCompleted, TeammateIdle};
+    let failed = Ended::failed("it threw");
+    let strange = Ended::said("17");
+    let broken = Ended::said("{\"decision\": \"perhaps\"}");
+    for event in Event::all() {
+        for ended in [&failed, &strange, &broken] {
+            let mut reply = Reply::read(event, "hook_0".to_owned(), ended);
+            assert_eq!(reply.block(), None, "{event}");
+            reply.block_on_failure(event);
+            let guards = event.exit_two() == ExitTwo::Blocks
+                && ![Stop, SubagentStop, TaskCompleted, TeammateIdle].contains(&event);
+            assert_eq!(reply.block().is_some(), guards, "{event} {ended:?}");
+            let decision = reply.specific().and_then(|it| it.decision.as_ref());
+            let denies = matches!(decision, Some(RequestDecision::Deny { .. }));
+            assert_eq!(denies, event == Event::PermissionRequest, "{event}");
+            assert!(reply.error.is_some(), "{event}");
+        }
+        let mut well = Reply::read(event, "hook_0".to_owned(), &Ended::said("{}"));
+        well.block_on_failure(event);
+        assert_eq!((well.block(), well.error), (None, None), "{event}");
+    }
+}

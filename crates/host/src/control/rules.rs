@@ -120,7 +120,7 @@ fn hook(listed: &ListedHook) -> Value {
         Action::Http(_) => "URL",
         Action::McpTool { .. } => "Tool",
         Action::Prompt(_) | Action::Agent(_) => "Prompt",
-        Action::Callback { .. } => "Callback",
+        Action::Callback(_) => "Callback",
     };
     let text = revealed(&handler.action.label());
     let shown = handler.status_message.as_deref().map_or_else(|| text.clone(), revealed);

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::refusal::Refusal;
 use super::request::ServerRequest;
+use super::restrictions::ServerWishes;
 use super::{Answer, Control, rules};
 use crate::without_nulls;
 
@@ -196,6 +197,8 @@ async fn set(handle: &Handle, pool: &Arc<Pool>, wanted: &Map<String, Value>) -> 
     let variables = McpVariables { env: &env, known: &known };
     for (name, value) in wanted {
         let parsed = parse_server(name, value, &origin(), &variables);
+        // The rules count before the server does.
+        ServerWishes::read(value).replace_rules(handle, name);
         if let Some(server) = parsed.server {
             let connection = pool.share(server);
             handle.add_server(connection.clone());
@@ -217,11 +220,16 @@ async fn set(handle: &Handle, pool: &Arc<Pool>, wanted: &Map<String, Value>) -> 
 }
 
 /// Adds a server that lives in the host.
-pub(super) fn add_host_server(handle: &Handle, pool: &Arc<Pool>, name: &str) {
+pub(super) fn add_host_server(
+    handle: &Handle,
+    pool: &Arc<Pool>,
+    name: &str,
+    timeout: Option<Duration>,
+) {
     handle.add_server(pool.share(McpServer {
         name: name.to_owned(),
         transport: McpTransport::Sdk { name: name.to_owned() },
-        timeout: None,
+        timeout,
         always_load: false,
         origin: origin(),
         accepted: None,

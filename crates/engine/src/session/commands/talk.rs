@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::CommandEnd;
 use crate::agent::shared::Shared;
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::session::{Session, side_question};
 use crate::turn::driver::{Goal, Run};
@@ -58,6 +59,7 @@ impl Session {
             addressee: None,
             content: vec![Block::Text(text)],
             origin: Origin::Person,
+            manner: Manner::default(),
         };
         self.driver.run(run, &[item], cancel).await?;
         Ok(CommandEnd::Ran)

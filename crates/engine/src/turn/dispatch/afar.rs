@@ -113,6 +113,16 @@ impl Dispatch {
         }
     }
 
+    /// Refuses a call that the host redirects to a tool of its own, which the member's process does not have.
+    fn redirected(&self, call: &ToolUse) -> Option<Dispatched> {
+        let target = self.agent.shared.upgrade()?.delegation.aliases.target(&call.name)?;
+        let reason = format!(
+            "the host redirects {} to {target}, which only agents of the lead's process can call",
+            call.name
+        );
+        Some(Dispatched::denied(&call.id, reason, false))
+    }
+
     /// In the lead's process: decides about a call of a member, or carries it out.
     pub(crate) async fn answer_member(
         &self,
@@ -120,6 +130,9 @@ impl Dispatch {
         cancel: &CancellationToken,
     ) -> LeadAnswer {
         let call = asked.call();
+        if let Some(denied) = self.redirected(&call) {
+            return done(denied);
+        }
         let prepared = match self.prepare(&call) {
             Ok(prepared) => prepared,
             Err(refused) => return done(*refused),

@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, Run};
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::policy::permissions::Objection;
 use crate::toolset::servers::Expansion;
@@ -87,6 +88,9 @@ impl Driver {
             let mut skills = Vec::new();
             let refused = match item.origin {
                 Origin::Hook | Origin::Delegation | Origin::Message { .. } => None,
+                Origin::Person if item.manner.is_verbatim => {
+                    self.submit(&item, &mut aside, cancel).await
+                }
                 // Only what people type is expanded, and that takes much room in an agent's future.
                 Origin::Initial => {
                     let expanding = self.expand(&mut item, &mut skills, &mut aside, cancel);
@@ -94,8 +98,11 @@ impl Driver {
                     refused.map(|refusal| RefusedInput::of_command(run, refusal))
                 }
                 Origin::Person => {
+                    let pastes = item.split_pastes();
                     let expanding = self.expand(&mut item, &mut skills, &mut aside, cancel);
-                    match Box::pin(expanding).await {
+                    let refused = Box::pin(expanding).await;
+                    item.content.extend(pastes);
+                    match refused {
                         Some(refusal) => Some(RefusedInput::of_command(run, refusal)),
                         None => self.submit(&item, &mut aside, cancel).await,
                     }
@@ -137,7 +144,7 @@ impl Driver {
     ) -> Result<(), JournalError> {
         let is_mail = |item: &&Item| matches!(item.origin, Origin::Message { .. });
         for item in items.iter().filter(|item| !is_mail(item)) {
-            let origin = item.origin.to_value();
+            let origin = item.recorded_origin();
             let data = json!({"item": item.id, "reason": reason, "origin": origin});
             self.journal.note("prompt_blocked", &data)?;
             self.shared.queue.delivered(&[item.id]);
@@ -364,6 +371,7 @@ impl Driver {
                 addressee: self.identity().id.clone(),
                 content: vec![Block::Text(text)],
                 origin: Origin::Person,
+                manner: Manner::default(),
             });
         }
     }

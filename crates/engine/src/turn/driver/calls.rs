@@ -154,10 +154,11 @@ impl Driver {
             self.record_attachment("instructions", &reminder)?;
             blocks.push(Block::Text(reminder));
         }
-        let due = match outcome {
+        let mut due = match outcome {
             None => self.shared.queue.pending(self.identity().id.as_ref()),
             Some(_) => Vec::new(),
         };
+        due.retain(|item| !item.waits_for_turn());
         // Nothing that waits may keep the results from being told.
         let due = self.admit(run, self.before_command(&due), cancel).await?.unwrap_or_default();
         self.deliver(blocks, &due)?;

@@ -118,11 +118,19 @@ mod tests {
     use centurion_protocol::{RecordId, SeededWorld, World};
 
     use super::*;
+    use crate::message::manner::Manner;
     use crate::message::queue::{Origin, Priority};
 
     fn item(id: RecordId, origin: Origin, text: String) -> Item {
         let content = vec![Block::Text(text)];
-        Item { id, priority: Priority::Later, addressee: None, content, origin }
+        Item {
+            id,
+            priority: Priority::Later,
+            addressee: None,
+            content,
+            origin,
+            manner: Manner::default(),
+        }
     }
 
     fn news(id: RecordId, report: &str) -> Item {

@@ -122,10 +122,10 @@ impl Driver {
             [Block::Text(text)] => UserContent::Text(text),
             blocks => UserContent::Blocks(blocks),
         };
-        let origin = item.origin.to_value();
+        let origin = item.recorded_origin();
         let is_said = matches!(item.origin, Origin::Person);
         let body = Body::User(UserBody {
-            is_meta: !is_said,
+            is_meta: !is_said || item.manner.is_synthetic,
             queue_item: Some(item.id),
             origin: origin.as_ref(),
             ..UserBody::new(content)

@@ -19,6 +19,7 @@ use crate::agent::{AgentParts, AgentRequests, KeptWork};
 use crate::definition::model_check::ModelRefusal;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::{Reach, ToolView};
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::money::budget::Limit;
 use crate::toolset::servers::Servers;
@@ -83,6 +84,7 @@ impl Handlers {
             addressee: None,
             content: vec![Block::Text(request.prompt)],
             origin: Origin::Hook,
+            manner: Manner::default(),
         };
         let mut run = Run::new();
         // The task that waits for the hook drops this future to end it.

@@ -9,6 +9,7 @@ use serde_json::{Value, to_value};
 
 use crate::agent::hooks::reminder;
 use crate::agent::shared::Shared;
+use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 
 /// Watches the hooks of a session.
@@ -60,6 +61,7 @@ impl HookWatcher for HookWatch {
                 addressee: None,
                 content: vec![Block::Text(reminder(text))],
                 origin: Origin::Hook,
+                manner: Manner::default(),
             };
             // One that ends in this moment passes it on.
             shared.queue.tell(hears.as_ref(), news);

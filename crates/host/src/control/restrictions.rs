@@ -1,0 +1,136 @@
+//! What a host holds the session to when it begins: tools that mean others, rules for tools of its own servers, and which
+//! of its own controls it offers to people.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use centurion_engine::{Handle, ServerRules};
+use centurion_permissions::RuleKind;
+use serde_json::{Map, Value};
+
+use super::Control;
+
+/// The shortest time that a call can be given.
+const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What the first host of the session says about itself. Later ones change nothing.
+#[derive(Debug, Default)]
+pub struct Declarations {
+    /// True if people can end one task by itself, so that an interrupt may spare the others.
+    stops_single_tasks: OnceLock<bool>,
+}
+
+impl Declarations {
+    /// Tells whether an interrupt leaves agents in the background alone. A person who cannot end them one by one ends
+    /// them all.
+    pub(super) fn spares_agents(&self) -> bool {
+        self.stops_single_tasks.get().is_some_and(|stops| *stops)
+    }
+}
+
+impl Control {
+    /// Puts what a host's `initialize` restricts in force.
+    pub(super) fn restrict(&self, request: &Map<String, Value>) {
+        let stops = request.get("perTaskStopAffordance").and_then(Value::as_bool);
+        // The first request decides.
+        self.declarations.stops_single_tasks.get_or_init(|| stops.unwrap_or(false));
+        if let Some(aliases) = request.get("toolAliases").filter(|it| !it.is_null()) {
+            self.redirect_tools(aliases);
+        }
+    }
+
+    fn redirect_tools(&self, aliases: &Value) {
+        let pairs = aliases.as_object().into_iter().flatten();
+        // A tool that is to be another one does not run as itself, even if the other one has no name.
+        let pairs =
+            pairs.map(|(name, to)| (name.clone(), to.as_str().unwrap_or_default().to_owned()));
+        let aliases: HashMap<String, String> = pairs.collect();
+        for (name, _) in aliases.iter().filter(|(_, target)| target.is_empty()) {
+            (self.warn)(&format!(
+                "warning: initialize: `toolAliases` names no tool for `{name}`, which cannot be called"
+            ));
+        }
+        self.handle.redirect_tools(aliases);
+    }
+}
+
+/// The settings of a server that lives in the host.
+#[derive(Debug, Default)]
+pub(super) struct ServerWishes {
+    /// The time for one call.
+    pub(super) timeout: Option<Duration>,
+    /// Rules for its tools; `None` says nothing about them.
+    rules: Option<Vec<(RuleKind, String)>>,
+}
+
+impl ServerWishes {
+    /// Reads the settings of one server. What is not understood is left out, but for the policy of a tool with a name:
+    /// that tool asks.
+    pub(super) fn read(value: &Value) -> Self {
+        let timeout = value.get("timeout").and_then(Value::as_u64).map(Duration::from_millis);
+        let tools = value.get("tools").and_then(Value::as_array);
+        // Rules of a server in another process or elsewhere may also free its tools.
+        let is_hosts = value.get("type").is_none_or(|kind| kind == "sdk");
+        let rule = |tool: &Value| {
+            let name = tool.get("name")?.as_str()?.to_owned();
+            let kind = match tool.get("permission_policy").and_then(Value::as_str) {
+                Some("always_deny") => RuleKind::Deny,
+                Some("always_allow") if is_hosts => return None,
+                Some("always_allow") => RuleKind::Allow,
+                _ => RuleKind::Ask,
+            };
+            Some((kind, name))
+        };
+        Self {
+            timeout: timeout.filter(|timeout| *timeout >= SHORTEST_TIMEOUT),
+            rules: tools.map(|tools| tools.iter().filter_map(rule).collect()),
+        }
+    }
+
+    /// Adds the rules to earlier ones, as the beginning of a session does.
+    pub(super) fn add_rules(&self, handle: &Handle, server: &str) {
+        if let Some(rules) = &self.rules {
+            handle.restrict_server(server, rules, ServerRules::Add);
+        }
+    }
+
+    /// Puts the rules in the place of earlier ones; a server without rules loses those that it had.
+    pub(super) fn replace_rules(&self, handle: &Handle, server: &str) {
+        let rules = self.rules.as_deref().unwrap_or_default();
+        handle.restrict_server(server, rules, ServerRules::Replace);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_policy_that_is_not_understood_asks() {
+        let read = |value: Value| ServerWishes::read(&value).rules;
+        let rule = |kind, name: &str| (kind, name.to_owned());
+        let tools = json!([
+            {"name": "a", "permission_policy": "always_deny"},
+            {"name": "b", "permission_policy": "always_ask"},
+            {"name": "c", "permission_policy": "sometimes"},
+            {"name": "d"},
+            {"name": "e", "permission_policy": "always_allow"},
+            {"permission_policy": "always_deny"},
+            7,
+        ]);
+        let asked = ["b", "c", "d"].map(|name| rule(RuleKind::Ask, name));
+        let mut expected = vec![rule(RuleKind::Deny, "a")];
+        expected.extend(asked);
+        assert_eq!(read(json!({"tools": tools})), Some(expected.clone()));
+        expected.push(rule(RuleKind::Allow, "e"));
+        assert_eq!(read(json!({"type": "http", "tools": tools})), Some(expected));
+        assert_eq!(read(json!({"tools": "all"})), None);
+        assert_eq!(read(json!({})), None);
+        assert_eq!(ServerWishes::read(&json!({"timeout": 999})).timeout, None);
+        let timeout = ServerWishes::read(&json!({"timeout": 1_500})).timeout;
+        assert_eq!(timeout, Some(Duration::from_millis(1_500)));
+    }
+}
