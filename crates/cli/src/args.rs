@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use centurion_config::settings::LevelChoice;
 use centurion_engine::ToolChoice;
-use centurion_model::{Beta, RequestExtras, ThinkingDisplay};
+use centurion_model::{Beta, RequestExtras, SharedDisplay, ThinkingDisplay};
 use centurion_permissions::Mode;
 use centurion_protocol::{Effort, RecordId, SessionId, Thinking};
 use clap::{Args, Parser, ValueEnum};
@@ -175,7 +175,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_thinking_tokens: Option<u32>,
 
-    /// The form in which the model shows its thinking: summarized or omitted
+    /// The form in which the model shows its thinking: summarized, omitted or highlights
     #[arg(long, value_name = "HOW")]
     pub(crate) thinking_display: Option<DisplayChoice>,
 
@@ -331,6 +331,8 @@ pub(crate) enum ThinkingChoice {
 pub(crate) enum DisplayChoice {
     Summarized,
     Omitted,
+    /// A title for each stretch, for sessions that the provider hosts: elsewhere nothing is shown.
+    Highlights,
 }
 
 impl ModelArgs {
@@ -351,10 +353,12 @@ impl ModelArgs {
         RequestExtras {
             betas: self.betas.clone(),
             task_budget: self.task_budget,
-            thinking_display: self.thinking_display.map(|display| match display {
-                DisplayChoice::Summarized => ThinkingDisplay::Summarized,
-                DisplayChoice::Omitted => ThinkingDisplay::Omitted,
-            }),
+            thinking_display: SharedDisplay::new(self.thinking_display.map(
+                |display| match display {
+                    DisplayChoice::Summarized => ThinkingDisplay::Summarized,
+                    DisplayChoice::Omitted | DisplayChoice::Highlights => ThinkingDisplay::Omitted,
+                },
+            )),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The agents of a run: which there are, which one the session runs as, and what they may do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use centurion_config::agents::{AgentCatalog, AgentSource};
 use centurion_config::mcp::{
     McpConfiguration, McpOrigin, McpReference, McpScope, McpServer, McpVariables, parse_references,
 };
-use centurion_config::plugins::{PluginCatalog, PluginLoader, PluginSources};
+use centurion_config::plugins::{Plugin, PluginCatalog, PluginLoader, PluginSources};
 use centurion_config::settings::{
     ChildMode, ForkGate, SessionMode as ModeSetting, Settings, TeammateMode,
 };
@@ -52,6 +52,10 @@ pub(crate) struct DelegationArgs {
     /// A plugin's directory, for this run; may be given several times
     #[arg(long, value_name = "DIR")]
     pub(crate) plugin_dir: Vec<PathBuf>,
+
+    /// The same for a plugin whose servers stay away
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plugin_dir_no_mcp: Vec<PathBuf>,
 
     /// Have no skills and no commands: none is listed, and no `/name` runs
     #[arg(long)]
@@ -108,6 +112,23 @@ pub(crate) fn plugins(
         note(&format!("warning: {problem}"));
     }
     Ok(catalog)
+}
+
+impl DelegationArgs {
+    /// The directories of the plugins of this run.
+    pub(crate) fn plugin_dirs(&self) -> Vec<PathBuf> {
+        self.plugin_dir.iter().chain(&self.plugin_dir_no_mcp).cloned().collect()
+    }
+
+    /// The plugins whose servers count.
+    pub(crate) fn bringing_servers(&self, plugins: &[Arc<Plugin>], cwd: &Path) -> PluginCatalog {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let without = self.plugin_dir_no_mcp.iter().map(|path| real(&cwd.join(path)));
+        let without: Vec<PathBuf> = without.collect();
+        let is_kept = |plugin: &&Arc<Plugin>| !without.contains(&real(plugin.root()));
+        let enabled = plugins.iter().filter(is_kept).cloned().collect();
+        PluginCatalog { enabled, ..PluginCatalog::default() }
+    }
 }
 
 /// Makes the directories that hooks and servers of plugins expect.
@@ -175,11 +196,12 @@ impl Found {
         world: &Arc<dyn World>,
     ) -> anyhow::Result<Self> {
         let settings = &configuration.settings;
-        let plugins = plugins(surroundings, settings, &args.delegation.plugin_dir, &**world)?;
+        let plugins = plugins(surroundings, settings, &args.delegation.plugin_dirs(), &**world)?;
         prepare_plugins(&plugins);
         let mut servers = mcp::configuration(surroundings, configuration, &args.mcp)?;
         if !args.mcp.strict_mcp_config {
-            mcp::add_plugins(&mut servers, &plugins, &settings.overlay(&surroundings.env));
+            let bringing = args.delegation.bringing_servers(&plugins.enabled, &surroundings.cwd);
+            mcp::add_plugins(&mut servers, &bringing, &settings.overlay(&surroundings.env));
         }
         let brought = Brought {
             agents: args.delegation.definitions.agents.as_deref(),

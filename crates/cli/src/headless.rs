@@ -44,7 +44,9 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         (true, false) => Some(HostLines::open().await),
         (true, true) => Some(HostLines::open_with_request().await?),
     };
+    let mut declarations = Declarations::default();
     if let Some(opening) = lines.as_ref().and_then(HostLines::opening) {
+        declarations = Declarations::with_servers(opening.launched_servers(&args));
         opening.lay_under(&mut args);
     }
     let surroundings = Surroundings::observe()?;
@@ -52,7 +54,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let output = Arc::new(output::queue(&surroundings.dirs));
     let front = front(&args, &output, &surroundings);
     let mut signals = None;
-    let said = Said { prompt, lines: &mut lines };
+    let said = Said { prompt, lines: &mut lines, declarations };
     let running = run_session(&args, &surroundings, said, &front, &output, &mut signals);
     let ended = Box::pin(running).await;
     let Finished { written, signal, was_told } = finish(&*front, &output, &mut signals).await;
@@ -77,13 +79,14 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
 struct Said<'a> {
     prompt: Option<String>,
     lines: &'a mut Option<HostLines>,
+    declarations: Declarations,
 }
 
 /// Opens a session and runs it to its end. `front` may have something left to show.
 async fn run_session(
     args: &RunArgs,
     surroundings: &Surroundings,
-    Said { prompt, lines }: Said<'_>,
+    Said { prompt, lines, declarations }: Said<'_>,
     front: &Arc<dyn Front>,
     output: &Arc<OutputQueue>,
     signals: &mut Option<Signals>,
@@ -122,12 +125,13 @@ async fn run_session(
             limits: lasting.limits.clone(),
             model,
             thinking,
+            display: lasting.display.clone(),
             pool: Arc::clone(&lasting.pool),
             plugins: Arc::clone(&lasting.plugins) as Arc<dyn PluginSource>,
             settings: Arc::new(lasting.settings.clone()),
             hook_policy: lasting.hook_policy.clone(),
             warn: note,
-            declarations: Declarations::default(),
+            declarations,
         },
         output: Arc::clone(output),
         world: Arc::clone(&world),

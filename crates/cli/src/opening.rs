@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::args::RunArgs;
 
@@ -30,14 +30,21 @@ pub(crate) struct Opening {
     append_system_prompt: Option<String>,
     json_schema: Option<Value>,
     prompt_suggestions: Option<bool>,
+    title: Option<String>,
+    /// Servers that this program runs or connects to, by name.
+    mcp_servers: Option<Map<String, Value>>,
     #[serde(default)]
     plugins: Vec<Plugin>,
 }
 
 /// A plugin that the host brings.
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Plugin {
     path: PathBuf,
+    /// True if the host owns the connections to its servers.
+    #[serde(default)]
+    skip_mcp_discovery: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -72,11 +79,23 @@ impl Opening {
             || self.append_system_prompt.is_some()
             || self.json_schema.is_some()
             || self.prompt_suggestions == Some(true)
+            || self.title.is_some()
             || !self.plugins.is_empty()
+    }
+
+    /// The servers that the start of the session connects, if it waits for this request.
+    pub(crate) fn launched_servers(&self, args: &RunArgs) -> Option<Map<String, Value>> {
+        self.mcp_servers.clone().filter(|_| args.format.await_initialize)
     }
 
     /// Adds the wishes to the flags. A flag that was given counts more.
     pub(crate) fn lay_under(self, args: &mut RunArgs) {
+        if let Some(servers) = self.launched_servers(args) {
+            args.mcp.mcp_config.push(json!({"mcpServers": servers}).to_string());
+        }
+        let resumes = args.session.continue_last || args.session.resume.is_some();
+        let title = self.title.filter(|title| !title.trim().is_empty() && !resumes);
+        args.session.name = args.session.name.take().or(title);
         let model = &mut args.model;
         if model.system_prompt_file.is_none() && model.system_prompt.is_none() {
             model.system_prompt = self.system_prompt.map(Texts::joined);
@@ -87,17 +106,21 @@ impl Opening {
         if args.json_schema.is_none() {
             args.json_schema = self.json_schema.map(|schema| schema.to_string());
         }
-        let brought = self.plugins.into_iter().map(|plugin| plugin.path);
-        let known = &mut args.delegation.plugin_dir;
-        known.extend(brought.filter(|path| path.is_absolute()));
+        for plugin in self.plugins.into_iter().filter(|plugin| plugin.path.is_absolute()) {
+            let known = &mut args.delegation;
+            let known = if plugin.skip_mcp_discovery {
+                &mut known.plugin_dir_no_mcp
+            } else {
+                &mut known.plugin_dir
+            };
+            known.push(plugin.path);
+        }
         args.format.prompt_suggestions |= self.prompt_suggestions.unwrap_or(false);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn read(line: &Value) -> Option<Opening> {

@@ -59,8 +59,8 @@ impl PluginReloader {
         let Self { args, surroundings, .. } = self;
         let configuration = Configuration::load(surroundings, &args.settings)?;
         let settings = &configuration.settings;
-        let directories = &args.delegation.plugin_dir;
-        let plugins = delegation::plugins(surroundings, settings, directories, &SystemWorld)?;
+        let directories = args.delegation.plugin_dirs();
+        let plugins = delegation::plugins(surroundings, settings, &directories, &SystemWorld)?;
         delegation::prepare_plugins(&plugins);
         self.judged.replace(&plugins);
         let (acting, waiting): (Vec<_>, Vec<_>) =
@@ -74,7 +74,8 @@ impl PluginReloader {
         let mut servers: Vec<McpServer> = Vec::new();
         if !args.mcp.strict_mcp_config {
             let mut all = mcp::configuration(surroundings, &configuration, &args.mcp)?;
-            mcp::add_plugins(&mut all, &acting, &settings.overlay(&surroundings.env));
+            let bringing = args.delegation.bringing_servers(&acting.enabled, &surroundings.cwd);
+            mcp::add_plugins(&mut all, &bringing, &settings.overlay(&surroundings.env));
             let is_of_plugin =
                 |server: &&McpServer| matches!(server.origin.scope, McpScope::Plugin(_));
             servers.extend(all.active().filter(is_of_plugin).cloned());

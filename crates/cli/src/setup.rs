@@ -16,7 +16,7 @@ use centurion_engine::{
 };
 use centurion_host::{Answerers, Attachment, HostChannel, ModelLimits, OutputQueue};
 use centurion_mcp::Pool;
-use centurion_model::{Access, KeyHelper, Model};
+use centurion_model::{Access, KeyHelper, Model, SharedDisplay};
 use centurion_permissions::Policy;
 use centurion_protocol::{Env, SessionId, Thinking, World, bounded};
 use centurion_sandbox::Proxy;
@@ -81,7 +81,7 @@ pub(crate) async fn options(
     let host = asked.channel(host, &start, &world);
     let limits = ModelLimits::new(&settings);
     let hook_policy = settings.plugin_only().hooks.map(|origin| origin.to_string());
-    let Requests { model, settings: requests, restores_model } =
+    let Requests { model, settings: requests, restores_model, display } =
         asked.requests(&limits, &world).await?;
     let memory = asked.memory(repository.as_deref());
     let roots = working_directories(surroundings, &directories);
@@ -134,7 +134,8 @@ pub(crate) async fn options(
     };
     let plugins = Arc::new(plugins);
     let held = (answerer, proxy);
-    let lasting = Lasting { pool, host, limits, settings, hook_policy, plugins, _held: held };
+    let lasting =
+        Lasting { pool, host, limits, settings, hook_policy, plugins, display, _held: held };
     Ok((options, lasting))
 }
 
@@ -160,6 +161,8 @@ struct Requests {
     settings: RequestSettings,
     /// Whether a resumed session goes on with the model it had.
     restores_model: bool,
+    /// The part of its thinking that the model shows.
+    display: SharedDisplay,
 }
 
 impl Asked<'_> {
@@ -241,13 +244,14 @@ impl Asked<'_> {
             key_helper: helper,
             extras: args.model.extras(),
         };
+        let display = access.extras.thinking_display.clone();
         let opened = open_model(chosen.as_deref(), limits, env, &access, world).await;
         let model = opened.or_else(|reason| replacement(reason, args, world))?;
         let settings = request_settings(args, env, settings, limits, &model)?;
         // A model that a session once used may not be listed any more.
         let restores_model =
             chosen.is_none() && env.get("ANTHROPIC_MODEL").is_none() && limits.is_none();
-        Ok(Requests { model, settings, restores_model })
+        Ok(Requests { model, settings, restores_model, display })
     }
 
     fn base(
@@ -295,6 +299,8 @@ pub(crate) struct Lasting {
     /// The managed setting that leaves hooks to plugins, if one does.
     pub(crate) hook_policy: Option<String>,
     pub(crate) plugins: Arc<PluginReloader>,
+    /// The part of its thinking that the model shows, which the host may change.
+    pub(crate) display: SharedDisplay,
     _held: (Option<Attachment>, Option<Proxy>),
 }
 

@@ -50,6 +50,8 @@ mod forks;
 mod hooks;
 #[path = "program/host.rs"]
 mod host;
+#[path = "program/host_beginnings.rs"]
+mod host_beginnings;
 #[path = "program/host_flags.rs"]
 mod host_flags;
 #[path = "program/host_messages.rs"]

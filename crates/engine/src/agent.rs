@@ -13,6 +13,7 @@ pub(crate) mod meant;
 pub(crate) mod member_frames;
 pub(crate) mod member_processes;
 pub(crate) mod peers;
+pub(crate) mod plan_instructions;
 pub(crate) mod progress;
 pub(crate) mod result_room;
 pub(crate) mod session_tasks;

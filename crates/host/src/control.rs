@@ -18,7 +18,7 @@ use centurion_config::agents::{Color, Vocabulary, read_agents_flag};
 use centurion_engine::Handle;
 use centurion_hooks::HookSet;
 use centurion_mcp::Pool;
-use centurion_model::Model;
+use centurion_model::{Model, SharedDisplay, ThinkingDisplay};
 use centurion_permissions::Mode;
 use centurion_protocol::Thinking;
 use centurion_tools::{RewoundFile, StopError};
@@ -45,6 +45,8 @@ pub struct Control {
     pub model: Model,
     /// The thinking of the model when the session began.
     pub thinking: Thinking,
+    /// The part of its thinking that the model shows.
+    pub display: SharedDisplay,
     /// The pool of servers that the host adds while the session runs.
     pub pool: Arc<Pool>,
     /// Reads plugins again.
@@ -117,6 +119,9 @@ impl Control {
                 // A request without the field says nothing about it.
                 if let Some(tokens) = wishes.get("max_thinking_tokens") {
                     handle.set_thinking(self.thinking(tokens)?);
+                }
+                if let Some(display) = wishes.get("thinking_display") {
+                    self.show_thinking(display)?;
                 }
                 json!({})
             }
@@ -248,6 +253,7 @@ impl Control {
         if wishes.get("hooks").is_some_and(Value::is_object) {
             answer["hooks_applied"] = json!(self.hook_policy.is_none());
         }
+        self.tell_applied(wishes, &mut answer);
         answer
     }
 
@@ -259,6 +265,26 @@ impl Control {
             Some(Ok(0)) => Ok(Thinking::Disabled),
             Some(tokens) => Ok(Thinking::Budget(tokens.unwrap_or(u32::MAX))),
         }
+    }
+
+    /// Changes the part of its thinking that the model shows; null leaves that to the provider.
+    fn show_thinking(&self, wanted: &Value) -> Result<(), Refusal> {
+        let display = match wanted {
+            Value::Null => None,
+            // The documented answer where the provider does not host the session: the display stays as it is.
+            Value::String(name) if name == "highlights" => {
+                return Err(Refusal::invalid(
+                    "the provider shows highlights only to sessions that it hosts itself",
+                ));
+            }
+            other => {
+                let known = other.as_str().and_then(ThinkingDisplay::from_name);
+                let wrong = || format!("{other} is no display of thinking: summarized or omitted");
+                Some(known.ok_or_else(|| Refusal::invalid(wrong()))?)
+            }
+        };
+        self.display.set(display);
+        Ok(())
     }
 
     /// Takes the host's response to one of our requests.

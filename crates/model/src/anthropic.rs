@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use centurion_protocol::sdk::RateLimit;
 use centurion_protocol::{Env, World};
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -145,16 +145,26 @@ fn keyed(mut headers: HeaderMap, key: &str) -> Result<HeaderMap, ModelError> {
     Ok(headers)
 }
 
+/// The program's name, with that of the program around it where that gives itself one.
+fn user_agent(env: &Env) -> HeaderValue {
+    const NAME: &str = concat!("centurion/", env!("CARGO_PKG_VERSION"));
+    const LONGEST: usize = 200;
+    let is_plain = |letter: char| letter.is_ascii_graphic() && !matches!(letter, '(' | ')');
+    let app = env.get("CLAUDE_AGENT_SDK_CLIENT_APP").map(str::trim);
+    let app =
+        app.filter(|app| !app.is_empty() && app.len() <= LONGEST && app.chars().all(is_plain));
+    let named =
+        app.and_then(|app| HeaderValue::from_str(&format!("{NAME} (client-app/{app})")).ok());
+    named.unwrap_or(HeaderValue::from_static(NAME))
+}
+
 fn headers(env: &Env, key_source: &str, key: &str) -> Result<HeaderMap, OpenError> {
     let mut headers = HeaderMap::new();
-    let fixed = [
-        ("anthropic-version", "2023-06-01"),
-        ("content-type", "application/json"),
-        ("user-agent", concat!("centurion/", env!("CARGO_PKG_VERSION"))),
-    ];
+    let fixed = [("anthropic-version", "2023-06-01"), ("content-type", "application/json")];
     for (name, value) in fixed {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
+    headers.insert(USER_AGENT, user_agent(env));
     let secret = match key_source {
         "ANTHROPIC_API_KEY" => Some((API_KEY, key.to_owned())),
         "ANTHROPIC_AUTH_TOKEN" => Some((AUTHORIZATION, format!("Bearer {key}"))),

@@ -40,6 +40,6 @@ pub use model::{Model, ProviderKind};
 pub use open::OpenError;
 pub use openai::{OpenAi, OpenAiReader};
 pub use provider::{EventStream, Prefix, Provider, Request, SystemPrompt};
-pub use request_extras::{Beta, NotABeta, RequestExtras, ThinkingDisplay};
+pub use request_extras::{Beta, NotABeta, RequestExtras, SharedDisplay, ThinkingDisplay};
 pub use retry::{ModelEvent, ModelStream, Patience, RetryNotice, RetryPolicy};
 pub use served_names::ServedNames;

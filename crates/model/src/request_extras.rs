@@ -1,7 +1,9 @@
 //! The user's additions to requests of the Messages API. Other interfaces do not have these.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use reqwest::header::HeaderValue;
 use serde_json::{Map, Value, json};
 
@@ -9,14 +11,33 @@ use serde_json::{Map, Value, json};
 const TASK_BUDGETS: &str = "task-budgets-2026-03-13";
 
 /// Settings for the whole process.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct RequestExtras {
     /// Names of features of the interface that are not generally available.
     pub betas: Vec<Beta>,
     /// The token budget of the main agent's task, as the model is told.
     pub task_budget: Option<u64>,
     /// The part of its thinking that the model shows.
-    pub thinking_display: Option<ThinkingDisplay>,
+    pub thinking_display: SharedDisplay,
+}
+
+/// The part of their thinking that models show, which may change while a session runs. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct SharedDisplay(Arc<Mutex<Option<ThinkingDisplay>>>);
+
+impl SharedDisplay {
+    pub fn new(display: Option<ThinkingDisplay>) -> Self {
+        Self(Arc::new(Mutex::new(display)))
+    }
+
+    /// Changes it for requests that come from now on; `None` leaves it to the provider.
+    pub fn set(&self, display: Option<ThinkingDisplay>) {
+        *self.0.lock() = display;
+    }
+
+    fn get(&self) -> Option<ThinkingDisplay> {
+        *self.0.lock()
+    }
 }
 
 impl RequestExtras {
@@ -36,7 +57,7 @@ impl RequestExtras {
 
     /// Adds to the thinking field of a request.
     pub(crate) fn add_display(&self, thinking: &mut Value) {
-        if let Some(display) = self.thinking_display
+        if let Some(display) = self.thinking_display.get()
             && thinking.get("type").is_some_and(|kind| kind != "disabled")
         {
             thinking["display"] = display.name().into();
@@ -88,6 +109,15 @@ pub enum ThinkingDisplay {
 }
 
 impl ThinkingDisplay {
+    /// The display of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "summarized" => Some(Self::Summarized),
+            "omitted" => Some(Self::Omitted),
+            _ => None,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Summarized => "summarized",
@@ -114,7 +144,11 @@ mod tests {
     #[test]
     fn features_follow_those_of_the_user_and_none_is_named_twice() {
         let betas = ["one", "two", "one"].map(|name| name.parse().unwrap()).into();
-        let extras = RequestExtras { betas, task_budget: Some(1), thinking_display: None };
+        let extras = RequestExtras {
+            betas,
+            task_budget: Some(1),
+            thinking_display: SharedDisplay::default(),
+        };
         let mine = HeaderValue::from_static("mine");
         assert_eq!(
             extras.beta_header(Some(&mine)).unwrap(),

@@ -26,10 +26,11 @@ const fn flag(name: &'static str, takes: Takes, reason: &'static str) -> Foreign
 const NO_BROWSER: &str = "no browser is driven here";
 const NO_CLOUD: &str = "sessions run on this machine alone";
 const NO_REMOTE: &str = "a session cannot be watched from elsewhere";
-const NO_TERMINAL: &str = "there is no interactive terminal in this version";
+const NO_READER: &str = "the terminal has no mode for screen readers";
+const NO_PANE: &str = "no tmux session is made for a worktree";
 
 const FOREIGN: [Foreign; 22] = [
-    flag("ax-screen-reader", Takes::Nothing, NO_TERMINAL),
+    flag("ax-screen-reader", Takes::Nothing, NO_READER),
     flag("background", Takes::Nothing, "the run stays in the foreground"),
     flag("bg", Takes::Nothing, "the run stays in the foreground"),
     flag("brief", Takes::Nothing, "answers are as long as the model makes them"),
@@ -54,7 +55,7 @@ const FOREIGN: [Foreign; 22] = [
     flag("sdk-url", Takes::Value, "a host speaks over standard input and output"),
     flag("system-prompt-snapshot", Takes::Value, "the system prompt is not kept"),
     flag("teleport", Takes::Perhaps, NO_CLOUD),
-    flag("tmux", Takes::Perhaps, NO_TERMINAL),
+    flag("tmux", Takes::Perhaps, NO_PANE),
 ];
 
 /// The flags of others that a command line has.

@@ -270,12 +270,14 @@ impl Words {
             proactive: _,
             definitions: AgentArgs { agents },
             plugin_dir,
+            plugin_dir_no_mcp,
             disable_slash_commands,
             append_subagent_system_prompt,
             forward_subagent_text,
         } = args;
         self.each("--agents", agents);
         self.paths("--plugin-dir", plugin_dir);
+        self.paths("--plugin-dir-no-mcp", plugin_dir_no_mcp);
         self.switch("--disable-slash-commands", *disable_slash_commands);
         self.each("--append-subagent-system-prompt", append_subagent_system_prompt);
         self.switch("--forward-subagent-text", *forward_subagent_text);

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::program::{Program, call, ended};
 
 /// Flags of others, each with a value if it takes one.
-const WITHOUT_MEANING: [&[&str]; 21] = [
+const WITHOUT_MEANING: [&[&str]; 22] = [
     &["--ax-screen-reader"],
     &["--background"],
     &["--bg"],
@@ -19,6 +19,7 @@ const WITHOUT_MEANING: [&[&str]; 21] = [
     &["--environment", "staging"],
     &["--exclude-dynamic-system-prompt-sections"],
     &["--file", "file_1:a.txt"],
+    &["--from-pr=17"],
     &["--ide"],
     &["--no-chrome"],
     &["--plugin-url", "https://example.com/kit"],

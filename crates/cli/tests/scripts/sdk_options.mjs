@@ -1,7 +1,7 @@
 // A host that uses the options of a query, by the SDK for TypeScript: permissions, hooks, agents, prompts, sessions.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { Conversation, assert, of, options, result, run, sdk } from "./sdk_kit.mjs";
+import { Conversation, assert, of, options, result, run, sdk, z } from "./sdk_kit.mjs";
 
 const all = async (stream) => {
   const messages = [];
@@ -193,4 +193,69 @@ async function starts() {
   }
 }
 
-await run(permissions, hooks, agents, prompts, sessions, starts, ends);
+async function restrictions() {
+  const ran = [];
+  const shape = { a: z.number().optional(), command: z.string().optional() };
+  const add = sdk.tool("add", "Adds.", shape, async (input) => {
+    ran.push(input);
+    return { content: [{ type: "text", text: "sum is 3" }] };
+  });
+  const desk = (tools) => ({ ...sdk.createSdkMcpServer({ name: "desk", tools: [add] }), tools });
+
+  await once("@@touch:aliased.txt", {
+    mcpServers: { desk: desk() }, toolAliases: { Bash: "mcp__desk__add" }, allowedTools: ["Bash", "mcp__desk__add"],
+  });
+  assert.deepEqual(ran.map((input) => input.command), ["touch aliased.txt"]);
+  assert(!existsSync("aliased.txt"), "the tool of the program ran");
+
+  const policy = (permission_policy) => [{ name: "add", permission_policy }];
+  const allowedTools = ["mcp__desk__add"];
+  await once("@@sum", { mcpServers: { desk: desk(policy("always_deny")) }, allowedTools });
+  assert.equal(ran.length, 1);
+  const asked = [];
+  const canUseTool = async (name) => {
+    asked.push(name);
+    return { behavior: "deny", message: "not today" };
+  };
+  const talk = new Conversation({ mcpServers: { desk: desk(policy("always_ask")) }, allowedTools, canUseTool });
+  await talk.say("@@sum");
+  await talk.end();
+  assert.deepEqual([asked, ran.length], [["mcp__desk__add"], 1]);
+
+  for (const [onFailure, runs] of [["block", false], ["continue", true]]) {
+    const fail = async () => {
+      throw new Error("broken");
+    };
+    const hooks = { PreToolUse: [{ matcher: "Bash", onFailure, hooks: [fail] }] };
+    await once(`@@touch:${onFailure}.txt`, { hooks, allowedTools: ["Bash"] });
+    assert.equal(existsSync(`${onFailure}.txt`), runs, onFailure);
+  }
+
+  const parrot = { systemPrompt: "You are a parrot." };
+  assert.equal(result(await once("/cost", { ...parrot, verbatimPrompts: true })).result, "Squawk.");
+  assert.notEqual(result(await once("/cost", parrot)).result, "Squawk.");
+}
+
+async function beginnings() {
+  const dir = process.cwd();
+  const id = result(await once("@@hello", { title: "A title" })).session_id;
+  assert.equal((await sdk.getSessionInfo(id, { dir })).customTitle, "A title");
+
+  const path = `${dir}/serving`;
+  mkdirSync(`${path}/.claude-plugin`, { recursive: true });
+  writeFileSync(`${path}/.claude-plugin/plugin.json`, JSON.stringify({ name: "serving" }));
+  writeFileSync(`${path}/.mcp.json`, JSON.stringify({ mcpServers: { everything: JSON.parse(process.env.EVERYTHING) } }));
+  for (const pluginDelivery of ["initialize", "argv"]) {
+    for (const skipMcpDiscovery of [true, false]) {
+      const plugins = [{ type: "local", path, skipMcpDiscovery }];
+      const [init] = of(await once("@@hello", { plugins, pluginDelivery }), "init");
+      assert(init.plugins.some((plugin) => plugin.name === "serving"), pluginDelivery);
+      assert.equal(init.mcp_servers.length, skipMcpDiscovery ? 0 : 1, pluginDelivery);
+    }
+  }
+
+  const thinking = { type: "enabled", budgetTokens: 2000, display: "highlights" };
+  assert.match(result(await once("@@hello", { thinking })).result, /Hello there/);
+}
+
+await run(permissions, hooks, agents, prompts, sessions, starts, restrictions, beginnings, ends);

@@ -15,6 +15,7 @@ use crate::agent::lead_link::LeadLink;
 use crate::agent::listing::LastListing;
 use crate::agent::member_processes::MemberProcesses;
 use crate::agent::peers::Peers;
+use crate::agent::plan_instructions::PlanInstructions;
 use crate::agent::session_tasks::SessionTasks;
 use crate::agent::slots::Slots;
 use crate::agent::task::Task;
@@ -48,6 +49,8 @@ pub(crate) struct Delegation {
     pub(crate) peers: Option<Arc<Peers>>,
     pub(crate) slots: Arc<Slots>,
     pub(crate) gate: SpawnGate,
+    /// The host's instructions for planning.
+    pub(crate) plan: PlanInstructions,
     /// The names of tools that the host redirects.
     pub(crate) aliases: ToolAliases,
     /// The last listing of agents that models were told.
@@ -88,6 +91,7 @@ impl Delegation {
         Self {
             slots: Slots::new(rules.limits.running),
             gate: SpawnGate::new(&rules.limits),
+            plan: PlanInstructions::default(),
             aliases: ToolAliases::default(),
             summarises: AtomicBool::new(rules.summaries),
             forwards_text: AtomicBool::new(rules.forwards_text),

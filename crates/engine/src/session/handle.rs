@@ -8,6 +8,7 @@ use centurion_config::agents::{ActiveAgent, ReadAgent};
 use centurion_hooks::HookSet;
 use centurion_mcp::Connection;
 use centurion_permissions::Mode;
+use centurion_protocol::sdk::InitPlugin;
 use centurion_protocol::{Block, RecordId, SessionId, Thinking};
 use centurion_tools::{Rewind, RewindError, StopError};
 
@@ -195,6 +196,11 @@ impl Handle {
         let agents = self.0.delegation.definitions.agents();
         let is_shown = |agent: &&ActiveAgent| agent.definition.name.value != "fork";
         agents.active.iter().filter(is_shown).cloned().collect()
+    }
+
+    /// The plugins that are switched on.
+    pub fn plugins(&self) -> Vec<InitPlugin> {
+        self.0.plugins()
     }
 
     /// Adds hooks for the rest of the session.

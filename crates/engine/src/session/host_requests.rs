@@ -156,6 +156,11 @@ impl Handle {
         self.0.servers.note_change();
     }
 
+    /// Has the main agent plan by these instructions, whenever it plans.
+    pub fn instruct_planning(&self, text: String) {
+        self.0.delegation.plan.set(text);
+    }
+
     /// Has models' calls of some tools run others, in the place of earlier aliases.
     pub fn redirect_tools(&self, aliases: HashMap<String, String>) {
         self.0.delegation.aliases.replace(aliases);

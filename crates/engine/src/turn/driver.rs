@@ -506,6 +506,12 @@ impl Driver {
         index.text.map(|text| format!("<system-reminder>\n{text}\n</system-reminder>"))
     }
 
+    /// The host's instructions for planning, if the main agent has just begun to plan.
+    fn plan_instructions(&self) -> Option<String> {
+        let mode = self.dispatch.agent.permissions.mode();
+        self.identity().is_main().then(|| self.shared.delegation.plan.due(mode)).flatten()
+    }
+
     /// Puts items into the conversation without asking the model.
     pub(crate) fn take_note(&mut self, items: &[Item]) -> Result<(), JournalError> {
         self.deliver(Vec::new(), items)
@@ -543,6 +549,7 @@ impl Driver {
         let mut aside: Vec<String> = context.iter().map(|text| reminder(text)).collect();
         let side_notes = self.shared.take_side_notes(self.identity().id.as_ref());
         aside.extend(side_notes.iter().map(|text| reminder(text)));
+        aside.extend(self.plan_instructions().map(|text| reminder(&text)));
         aside.extend(self.serve());
         for text in aside {
             self.record_attachment("aside", &text)?;

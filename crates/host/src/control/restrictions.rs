@@ -2,12 +2,13 @@
 //! of its own controls it offers to people.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use centurion_engine::{Handle, ServerRules};
 use centurion_permissions::RuleKind;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Control;
 
@@ -19,9 +20,16 @@ const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Declarations {
     /// True if people can end one task by itself, so that an interrupt may spare the others.
     stops_single_tasks: OnceLock<bool>,
+    /// The servers that the start of the session took from the request, by name.
+    launched_servers: Option<Map<String, Value>>,
 }
 
 impl Declarations {
+    /// The declarations of a host whose servers the start of the session took.
+    pub fn with_servers(launched_servers: Option<Map<String, Value>>) -> Self {
+        Self { launched_servers, ..Self::default() }
+    }
+
     /// Tells whether an interrupt leaves agents in the background alone. A person who cannot end them one by one ends
     /// them all.
     pub(super) fn spares_agents(&self) -> bool {
@@ -30,11 +38,41 @@ impl Declarations {
 }
 
 impl Control {
+    /// Adds what became of the parts of a request that only the start of a session can take.
+    pub(super) fn tell_applied(&self, request: &Map<String, Value>, answer: &mut Value) {
+        let plugins = request.get("plugins").and_then(Value::as_array);
+        if let Some(plugins) = plugins.filter(|plugins| !plugins.is_empty()) {
+            let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+            let loaded = self.handle.plugins().into_iter().map(|it| real(Path::new(&it.path)));
+            let loaded: Vec<PathBuf> = loaded.collect();
+            let is_loaded = |plugin: &Value| {
+                let path = plugin.get("path").and_then(Value::as_str);
+                path.is_some_and(|path| loaded.contains(&real(Path::new(path))))
+            };
+            answer["plugins_applied"] = json!(plugins.iter().all(is_loaded));
+        }
+        if let Some(servers) = request.get("mcpServers").and_then(Value::as_object) {
+            let is_taken = self.declarations.launched_servers.as_ref() == Some(servers);
+            answer["mcp_servers_applied"] = json!(is_taken);
+        }
+        let names = request.get("sdkMcpServers").and_then(Value::as_array);
+        if let (Some(manifests), Some(names)) = (request.get("sdkMcpServerManifests"), names) {
+            let names = names.iter().filter_map(Value::as_str);
+            let parked =
+                names.filter_map(|name| Some((name.to_owned(), json!(parked(manifests, name)?))));
+            answer["sdk_mcp_manifests_parked"] = Value::Object(parked.collect());
+        }
+    }
+
     /// Puts what a host's `initialize` restricts in force.
     pub(super) fn restrict(&self, request: &Map<String, Value>) {
         let stops = request.get("perTaskStopAffordance").and_then(Value::as_bool);
         // The first request decides.
         self.declarations.stops_single_tasks.get_or_init(|| stops.unwrap_or(false));
+        let plan = request.get("planModeInstructions").and_then(Value::as_str);
+        if let Some(text) = plan.filter(|text| !text.trim().is_empty()) {
+            self.handle.instruct_planning(text.to_owned());
+        }
         if let Some(aliases) = request.get("toolAliases").filter(|it| !it.is_null()) {
             self.redirect_tools(aliases);
         }
@@ -53,6 +91,17 @@ impl Control {
         }
         self.handle.redirect_tools(aliases);
     }
+}
+
+/// The word for what became of the handshake that a host brings for one of its servers; `None` where it brings none.
+/// Servers are always asked themselves.
+fn parked(manifests: &Value, name: &str) -> Option<&'static str> {
+    let Some(manifests) = manifests.as_object() else { return Some("malformed") };
+    let manifest = manifests.get(name)?;
+    let is_object = |name: &str| manifest.get(name).map(Value::is_object);
+    let is_whole =
+        is_object("initializeResult") == Some(true) && is_object("toolsListResult") != Some(false);
+    Some(if is_whole { "not_honoured" } else { "malformed" })
 }
 
 /// The settings of a server that lives in the host.

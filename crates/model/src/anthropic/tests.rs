@@ -276,6 +276,22 @@ fn headers_say_who_asks_and_what_is_used() {
 }
 
 #[test]
+fn the_program_around_is_named_where_its_name_fits_a_header() {
+    let agent = |app: &str| {
+        let provider = client(&[("CLAUDE_AGENT_SDK_CLIENT_APP", app)]).unwrap();
+        let mut request = request("some-model", [Message::user("hi")]);
+        request.thinking = Thinking::Disabled;
+        let sent = headers(&provider.headers, &request, &info(&request));
+        sent.get("user-agent").unwrap().to_str().unwrap().to_owned()
+    };
+    let own = concat!("centurion/", env!("CARGO_PKG_VERSION"));
+    assert_eq!(agent("my-app/1.0.0"), format!("{own} (client-app/my-app/1.0.0)"));
+    for wrong in ["", " ", "a\nb", "a) evil (b", "é", &"x".repeat(201)] {
+        assert_eq!(agent(wrong), own, "{wrong}");
+    }
+}
+
+#[test]
 fn headers_leave_out_what_is_not_used() {
     let provider = client(&[("ANTHROPIC_AUTH_TOKEN", "token")]).unwrap();
     let mut request = request("some-model", [Message::user("hi")]);

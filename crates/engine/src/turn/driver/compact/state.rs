@@ -34,7 +34,11 @@ impl Driver {
     /// The texts, each with what records call it.
     pub(super) fn state(&self) -> Vec<(&'static str, String)> {
         let mode = (self.dispatch.agent.permissions.mode() == Mode::Plan).then(|| {
-            "Plan mode is on: nothing may be changed until the user has approved a plan.".to_owned()
+            let host = self.identity().is_main().then(|| self.shared.delegation.plan.again());
+            host.flatten().unwrap_or_else(|| {
+                "Plan mode is on: nothing may be changed until the user has approved a plan."
+                    .to_owned()
+            })
         });
         let parts = [
             ("todos", self.todos()),
