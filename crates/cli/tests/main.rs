@@ -46,6 +46,8 @@ mod faults;
 mod flags;
 #[path = "program/forks.rs"]
 mod forks;
+#[path = "program/hook_events.rs"]
+mod hook_events;
 #[path = "program/hooks.rs"]
 mod hooks;
 #[path = "program/host.rs"]

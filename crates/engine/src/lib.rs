@@ -92,9 +92,9 @@ pub use policy::permissions::{
 pub use policy::rule_text::{RuleTextError, UnreadRule, read_rule};
 pub use session::{
     AgentOptions, AgentSpending, AsideError, Base, CAPABILITIES, DirectoryRefused, ExplainError,
-    Extensions, FILE_HISTORY, FileRefused, Handle, OpenError, Options, PROTOCOL_VERSION,
-    PermissionOptions, PluginParts, Remembering, ResumePoint, ServerCallError, Session, Start,
-    Storage, TellError, Told, ToolReply, ToolServer,
+    Extensions, FILE_HISTORY, FileRefused, Handle, ModelChange, OpenError, Options,
+    PROTOCOL_VERSION, PermissionOptions, PluginParts, ReadInstructions, Remembering, ResumePoint,
+    ServerCallError, Session, Start, Storage, TellError, Told, ToolReply, ToolServer,
 };
 pub use tools::agent_tool::Explanation;
 pub use toolset::servers::{
@@ -107,4 +107,5 @@ pub use turn::context_usage::{ContextPart, ContextUsage};
 pub use turn::elicitation::Elicitations;
 pub use turn::hooks::HookHost;
 pub use turn::internal_fork::InternalForkError;
+pub use turn::model_switch::SwitchRefused;
 pub use turn::typed::{BUILT_IN_COMMANDS, BuiltInCommand};

@@ -39,8 +39,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use self::explain::ExplainError;
-pub use self::handle::Handle;
-pub use self::host_requests::{DirectoryRefused, FileRefused, ServerCallError};
+pub use self::handle::{Handle, ModelChange};
+pub use self::host_requests::{DirectoryRefused, FileRefused, ReadInstructions, ServerCallError};
 use self::memory::MainMemory;
 pub use self::memory::Remembering;
 pub use self::open::{CAPABILITIES, FILE_HISTORY, OpenError, PROTOCOL_VERSION};

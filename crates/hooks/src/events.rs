@@ -3,6 +3,7 @@
 mod compact;
 mod display;
 mod elicitation;
+mod model;
 mod places;
 mod prompt;
 mod session;
@@ -14,6 +15,7 @@ mod worktree;
 pub use compact::{CompactTrigger, PostCompact, PreCompact};
 pub use display::{MessageDisplay, Notification};
 pub use elicitation::{Elicitation, ElicitationReply, ElicitationResult};
+pub use model::{ModelSwitch, ModelSwitchVerdict, PostModelSwitch, PreModelSwitch};
 pub use places::{ConfigChange, CwdChanged, DirectoryAdded, FileChanged, InstructionsLoaded};
 pub use prompt::{PromptVerdict, UserPromptExpansion, UserPromptSubmit};
 pub use session::{SessionEnd, SessionStart, SessionStartVerdict, Setup};

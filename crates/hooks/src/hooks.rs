@@ -3,7 +3,7 @@
 //! Every agent fires its events here. An event without hooks costs one look at a number.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use centurion_protocol::{AgentId, Env, World};
@@ -55,7 +55,7 @@ pub struct Hooks(pub(crate) Arc<Shared>);
 
 pub(crate) struct Shared {
     /// The events for which there may be hooks.
-    events: AtomicU32,
+    events: AtomicU64,
     state: Mutex<State>,
     pub(crate) core: Arc<Core>,
     /// Asynchronous hooks, and processes that hooks left running. Ends with the session.
@@ -124,7 +124,7 @@ impl Hooks {
     pub fn new(around: Surroundings, rules: HookRules) -> Self {
         let http = HttpClient::default();
         Self(Arc::new(Shared {
-            events: AtomicU32::new(0),
+            events: AtomicU64::new(0),
             state: Mutex::new(State { registered: Vec::new(), rules: Arc::new(rules), next_id: 0 }),
             core: Arc::new(Core { around, http }),
             background: Background::default(),

@@ -180,6 +180,11 @@ impl HookOutput {
                 elsewhere(&[E::UserPromptSubmit]),
             ),
             ("reloadSkills", gives(|it| it.reload_skills.is_some()), elsewhere(&[E::SessionStart])),
+            (
+                "displayContent",
+                gives(|it| it.display_content.is_some()),
+                Some("here: a text is shown while it comes".to_owned()),
+            ),
             ("classifierContext", gives(|it| it.classifier_context.is_some()), no_classifier()),
         ]
         .into_iter()

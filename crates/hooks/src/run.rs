@@ -52,6 +52,8 @@ impl Hooks {
         input: &E,
         cancel: &CancellationToken,
     ) -> Fired<E::Verdict> {
+        // The user was told that hooks of other events never run.
+        const { assert!(E::EVENT.is_fired(), "the event is not listed among those that are fired") };
         if self.is_empty_for(E::EVENT) {
             return Fired::default();
         }

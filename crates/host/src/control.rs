@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use centurion_config::agents::{Color, Vocabulary, read_agents_flag};
-use centurion_engine::Handle;
+use centurion_engine::{Handle, ReadInstructions};
 use centurion_hooks::HookSet;
 use centurion_mcp::Pool;
 use centurion_model::{Model, SharedDisplay, ThinkingDisplay};
@@ -27,7 +27,7 @@ use thiserror::Error;
 
 pub use self::plugins::{LoadedPlugins, PluginSource, PluginsUnreadable};
 use self::refusal::Refusal;
-use self::request::{DeskRequest, Request, SessionRequest};
+use self::request::{DeskRequest, ReloadPlugins, RepoRoot, Request, SessionRequest};
 pub use self::restrictions::Declarations;
 use self::restrictions::ServerWishes;
 pub use self::settings::{DeskError, SettingsDesk, SettingsView};
@@ -94,7 +94,7 @@ impl Control {
         match Request::read(request)? {
             Request::Session(request) => self.about_session(request).await,
             Request::Server(request) => servers::answer(self, request).await,
-            Request::Desk(request) => self.about_desk(request),
+            Request::Desk(request) => self.about_desk(request).await,
         }
     }
 
@@ -114,7 +114,7 @@ impl Control {
                 handle.set_mode(mode).map_err(Refusal::invalid)?;
                 json!({"mode": mode.name()})
             }
-            SessionRequest::SetModel { model } => self.set_model(model.as_deref())?,
+            SessionRequest::SetModel { model } => self.set_model(model.as_deref()).await?,
             SessionRequest::SetMaxThinkingTokens(wishes) => {
                 // A request without the field says nothing about it.
                 if let Some(tokens) = wishes.get("max_thinking_tokens") {
@@ -175,26 +175,39 @@ impl Control {
         })
     }
 
-    fn about_desk(&self, request: DeskRequest) -> Answer {
+    async fn about_desk(&self, request: DeskRequest) -> Answer {
         let (handle, desk) = (&self.handle, &*self.settings);
         match request {
             DeskRequest::ReadFile { path, max_bytes, encoding } => {
                 files::read(handle, &path, max_bytes, encoding)
             }
             DeskRequest::SeedReadState { path, mtime } => files::seed(handle, &path, mtime),
-            DeskRequest::RegisterRepoRoot { directory } => {
-                handle.add_directory(Path::new(&directory)).map_err(Refusal::invalid)?;
-                handle.reload_skills();
-                Ok(json!({}))
-            }
+            DeskRequest::RegisterRepoRoot(root) => self.register_root(&root).await,
             DeskRequest::GetSettings => Ok(settings::get(self)),
-            DeskRequest::ApplyFlagSettings { settings } => settings::apply_flag(self, &settings),
+            DeskRequest::ApplyFlagSettings { settings } => {
+                settings::apply_flag(self, &settings).await
+            }
             DeskRequest::UpdateSettings { source, settings } => {
                 settings::update(desk, source, &settings)
             }
             DeskRequest::ListPermissionRules => Ok(rules::list(handle, desk)),
             DeskRequest::GetHooksListing => Ok(rules::hooks(handle, desk)),
         }
+    }
+
+    /// Adds a working directory, and reads again what the host wants to be read again.
+    async fn register_root(&self, root: &RepoRoot) -> Answer {
+        let read =
+            if root.reload_claude_md { ReadInstructions::Now } else { ReadInstructions::Later };
+        let added = self.handle.add_directory(Path::new(&root.directory), read).await;
+        added.map_err(Refusal::invalid)?;
+        if root.reload_plugins {
+            self.reload_plugins(&ReloadPlugins::default())?;
+        }
+        if root.reload_skills {
+            self.handle.reload_skills();
+        }
+        Ok(json!({}))
     }
 
     /// Stops what runs, and drops what waits if that is wanted. Agents in the background go on only where a person can
@@ -212,12 +225,13 @@ impl Control {
         json!({"still_queued": left, "cancelled": cancelled})
     }
 
-    fn set_model(&self, name: Option<&str>) -> Answer {
+    async fn set_model(&self, name: Option<&str>) -> Answer {
         let name = name.filter(|name| !name.is_empty());
         if let Some(name) = name {
             self.limits.check(name, &self.model)?;
         }
-        Ok(json!({"model": self.handle.set_model(name)}))
+        let change = self.handle.ask_model(name).await.map_err(Refusal::invalid)?;
+        Ok(json!({"model": change.make().await}))
     }
 
     /// Names the session, unless another one is meant.

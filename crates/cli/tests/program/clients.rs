@@ -44,6 +44,22 @@ fn scenario(scratch: &Scratch) -> String {
             "lead_helper": [[agent("helper", false)], "all done"],
             "behind": [[agent("helper", true)], "meanwhile", "heard of it"],
             "child": [[bash("echo from the child", "Say it")], "I helped."],
+            "moves": [[bash("mkdir -p deep && cd deep", "Go there")], [bash("false", "Fail")], "moved"],
+            "fails": [[{"tool": "Read", "input": {"file_path": "missing.txt"}}], "failed"],
+            "work": [
+                [{"tool": "TaskCreate", "input": {"subject": "one", "description": "a job"}}],
+                [{"tool": "TaskUpdate", "input": {"taskId": "1", "status": "completed"}}],
+                "worked",
+            ],
+            "elicits": [[{"tool": "mcp__everything__trigger-elicitation-request", "input": {}}], "asked"],
+            "apart": [[{"tool": "Agent", "input": {
+                "description": "a job", "prompt": "@@aside", "subagent_type": "general-purpose",
+                "isolation": "worktree", "run_in_background": false,
+            }}], "done apart"],
+            "members": [[{"tool": "Agent", "input": {
+                "description": "a job", "prompt": "@@aside", "subagent_type": "general-purpose", "name": "ada",
+            }}], "they work"],
+            "breaks": [{"error": {"status": 400, "type": "invalid_request_error", "message": "no"}}],
             "data": [[{"tool": "StructuredOutput", "input": {"n": 7}}], "done"],
             "todo": [[{"tool": "TodoWrite", "input": {"todos": [todo]}}], "planned"],
         },
@@ -102,6 +118,11 @@ fn every_method_of_the_sdk_for_typescript_works() {
 #[test]
 fn the_options_of_the_sdk_for_typescript_are_in_force() {
     drive("sdk_options.mjs");
+}
+
+#[test]
+fn every_hook_event_reaches_the_sdk_for_typescript() {
+    drive("sdk_hooks.mjs");
 }
 
 /// Has an editor work through an adapter.

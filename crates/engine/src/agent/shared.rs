@@ -1,6 +1,7 @@
 //! The shared services of a session.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Weak};
@@ -125,6 +126,8 @@ struct RunState {
     chosen_thinking: Option<Thinking>,
     /// An effort chosen while the session runs, for the next run.
     chosen_effort: Option<EffortChoice>,
+    /// Directories that were added and whose instructions the main agent is told with its next input.
+    new_directories: Vec<PathBuf>,
     /// The title that hooks gave the session.
     title: Option<String>,
     /// The last point from which the main agent's conversation can continue.
@@ -455,6 +458,14 @@ impl Shared {
     pub(crate) fn chosen(&self) -> (Option<String>, Option<EffortChoice>) {
         let run = self.run.lock();
         (run.chosen_model.clone(), run.chosen_effort)
+    }
+
+    pub(crate) fn note_new_directory(&self, directory: PathBuf) {
+        self.run.lock().new_directories.push(directory);
+    }
+
+    pub(crate) fn take_new_directories(&self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.run.lock().new_directories)
     }
 
     pub(crate) fn take_chosen_effort(&self) -> Option<EffortChoice> {

@@ -97,7 +97,7 @@ impl Session {
             ("model", "") => {
                 CommandEnd::Said(format!("The model is {}.", self.driver.settings.model))
             }
-            ("model", name) => self.change_model(name),
+            ("model", name) => self.change_model(name).await,
             ("permissions", _) => CommandEnd::Said(show::permissions(shared)),
             ("reload-skills", _) => CommandEnd::Said(show::reloaded(shared)),
             ("rename", title) => self.rename(title),

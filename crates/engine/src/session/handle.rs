@@ -30,6 +30,7 @@ use crate::toolset::servers::{RequireError, WithheldServer};
 use crate::turn::commands::{TypedCommand, typed_commands};
 use crate::turn::context_usage::{self, ContextUsage};
 use crate::turn::internal_fork::InternalForkError;
+use crate::turn::model_switch::{Switch, SwitchRefused};
 
 /// A way to reach a running session from outside.
 #[derive(Clone)]
@@ -293,11 +294,41 @@ impl Handle {
         Ok(())
     }
 
-    /// Uses another model from the next run on, or the session's own; returns its full name.
-    pub fn set_model(&self, name: Option<&str>) -> String {
-        let full =
+    /// Asks hooks whether the main agent may use another model from the next run on, or the session's own.
+    pub async fn ask_model(&self, name: Option<&str>) -> Result<ModelChange, SwitchRefused> {
+        let to =
             name.map_or_else(|| self.0.model.name().to_owned(), |name| self.0.model.resolve(name));
-        self.0.choose_model(full.clone());
-        full
+        let (from, _) = self.applied();
+        let requested = name.map(str::to_owned);
+        let change = ModelChange { handle: self.clone(), from, to, requested };
+        if let Some(agent) = self.0.main_agent() {
+            change.switch().ask(&agent, &self.0).await?;
+        }
+        Ok(change)
+    }
+}
+
+/// A change of the main agent's model that hooks have nothing against.
+pub struct ModelChange {
+    handle: Handle,
+    from: String,
+    to: String,
+    requested: Option<String>,
+}
+
+impl ModelChange {
+    /// Makes the change; returns the full name of the model.
+    pub async fn make(self) -> String {
+        let shared = &self.handle.0;
+        shared.choose_model(self.to.clone());
+        if let Some(agent) = shared.main_agent() {
+            self.switch().tell(&agent, shared).await;
+        }
+        self.to
+    }
+
+    fn switch(&self) -> Switch<'_> {
+        let requested = self.requested.as_deref();
+        Switch { from: &self.from, to: &self.to, requested, source: "sdk" }
     }
 }

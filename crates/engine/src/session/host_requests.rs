@@ -5,12 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use centurion_hooks::ListedHook;
+use centurion_hooks::events::DirectoryAdded;
 use centurion_mcp::{CallError, CallOptions, CallOutput, Connection, tool_name};
 use centurion_permissions::{Access, Call, Mode, Rule, RuleKind, RuleOrigin, RuleSource, Verdict};
 use centurion_protocol::{Effort, ToolUseId};
 use centurion_tools::{DiskLinks, FileView, OutputTail, ToolError, resolve, view_file};
 use serde_json::{Map, Value};
 use thiserror::Error;
+use tokio_util::sync::CancellationToken;
 
 use super::handle::Handle;
 use crate::agent::shared::EffortChoice;
@@ -40,6 +42,15 @@ pub enum DirectoryRefused {
     Known(PathBuf),
     #[error("{0}")]
     NotKept(String),
+}
+
+/// The time at which the main agent is told the instructions of a directory that is added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadInstructions {
+    Now,
+    /// When it reads a file there.
+    #[default]
+    Later,
 }
 
 /// The reason that a tool of a server was not called.
@@ -118,8 +129,14 @@ impl Handle {
         self.0.permissions.directories()
     }
 
-    /// Has agents work in one more directory, below one that they were started with.
-    pub fn add_directory(&self, directory: &Path) -> Result<(), DirectoryRefused> {
+    /// Has agents work in one more directory, below one that they were started with, and tells hooks of it. With
+    /// `ReadInstructions::Now` the main agent is told the directory's instructions with its next input, otherwise when it
+    /// reads a file there.
+    pub async fn add_directory(
+        &self,
+        directory: &Path,
+        read: ReadInstructions,
+    ) -> Result<(), DirectoryRefused> {
         let known = self.directories();
         let from = known.first().map(|(path, _)| path.clone()).unwrap_or_default();
         let path = resolve(&from.join(directory));
@@ -132,10 +149,21 @@ impl Handle {
         if !known.iter().any(|(known, is_added)| !is_added && path.starts_with(known)) {
             return Err(DirectoryRefused::Outside(path));
         }
-        let what = Remembered::Directories(vec![path]);
+        let what = Remembered::Directories(vec![path.clone()]);
         let remember = Remember { what, destination: Destination::Session };
         let kept = self.0.permissions.remember(&remember);
-        kept.map_err(|error| DirectoryRefused::NotKept(error.to_string()))
+        kept.map_err(|error| DirectoryRefused::NotKept(error.to_string()))?;
+        if read == ReadInstructions::Now {
+            self.0.note_new_directory(path.clone());
+        }
+        if let Some(agent) = self.0.main_agent() {
+            let added = DirectoryAdded { directory: &path, source: "register_repo_root" };
+            let fired = agent.fire(&added, &CancellationToken::new()).await;
+            for text in fired.context_for_model() {
+                self.0.add_side_note(None, text);
+            }
+        }
+        Ok(())
     }
 
     /// Sets the mode in which calls of a server's tools are judged, where it gives less than the agent's own; whether

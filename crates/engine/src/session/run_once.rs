@@ -186,6 +186,12 @@ impl Session {
         if let Some(effort) = self.shared.take_chosen_effort() {
             self.driver.settings.effort = effort.level();
         }
+        for directory in self.shared.take_new_directories() {
+            // For every file there, these are the directory's instructions.
+            if let Some(text) = self.driver.newly_applied(&directory.join("CLAUDE.md")).await {
+                self.shared.add_side_note(None, text);
+            }
+        }
         self.driver.refresh_servers();
         self.driver.refresh_agents();
         self.describe();

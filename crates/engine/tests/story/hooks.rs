@@ -23,10 +23,15 @@ use crate::agent_stage::LAST_AGENT;
 use crate::bench::{Bench, Watcher};
 use crate::hook_stage::{Stage, every_event};
 
-/// Events that a story in process cannot make happen. The tests of the whole program do:
-/// `every_event_of_a_session_reaches_a_command`, `hooks_take_a_task_back_and_keep_one_open`, and by those of worktrees
-/// that hooks make.
-const ELSEWHERE: [Event; 5] = [
+/// Events that these stories do not make happen. The tests of the whole program do:
+/// `every_hook_event_reaches_the_sdk_for_typescript` and, in detail, `every_event_of_a_session_reaches_a_command`,
+/// `hooks_take_a_task_back_and_keep_one_open`, those of `hook_events`, and those of worktrees that hooks make.
+const ELSEWHERE: [Event; 10] = [
+    Event::MessageDisplay,
+    Event::TeammateIdle,
+    Event::PreModelSwitch,
+    Event::PostModelSwitch,
+    Event::DirectoryAdded,
     Event::CwdChanged,
     Event::TaskCreated,
     Event::TaskCompleted,

@@ -50,19 +50,25 @@ impl EventInput for PreToolUse<'_> {
     }
 
     fn fold(&self, _: &Common, replies: &[Reply]) -> PreToolVerdict {
-        let words: Vec<_> = replies.iter().filter_map(word).collect();
-        let decision = words.iter().map(|(decision, _)| *decision).max();
-        let winners = words.into_iter().filter(|(word, _)| Some(*word) == decision);
-        let reasons: Vec<String> = winners.filter_map(|(_, reason)| reason).collect();
+        let (decision, reason) = decide(replies);
         PreToolVerdict {
             decision,
-            reason: (!reasons.is_empty()).then(|| reasons.join("\n")),
+            reason,
             updated_input: reply::last(replies, |it| it.updated_input.clone()),
         }
     }
 }
 
-/// The decision of one hook about the call.
+/// The strongest decision of all hooks, with the reasons for it.
+pub(super) fn decide(replies: &[Reply]) -> (Option<ToolDecision>, Option<String>) {
+    let words: Vec<_> = replies.iter().filter_map(word).collect();
+    let decision = words.iter().map(|(decision, _)| *decision).max();
+    let winners = words.into_iter().filter(|(word, _)| Some(*word) == decision);
+    let reasons: Vec<String> = winners.filter_map(|(_, reason)| reason).collect();
+    (decision, (!reasons.is_empty()).then(|| reasons.join("\n")))
+}
+
+/// The decision of one hook.
 fn word(reply: &Reply) -> Option<(ToolDecision, Option<String>)> {
     if let Some(reason) = reply.block() {
         return Some((ToolDecision::Deny, Some(reason)));

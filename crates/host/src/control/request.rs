@@ -88,6 +88,18 @@ pub(super) struct ReloadPlugins {
     pub(super) add_plugins: Vec<Value>,
 }
 
+/// A directory that becomes a working directory, and what is read again because of it.
+#[derive(Debug, Deserialize)]
+pub(super) struct RepoRoot {
+    pub(super) directory: String,
+    #[serde(default)]
+    pub(super) reload_claude_md: bool,
+    #[serde(default)]
+    pub(super) reload_plugins: bool,
+    #[serde(default)]
+    pub(super) reload_skills: bool,
+}
+
 /// A request about MCP servers.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
@@ -137,9 +149,7 @@ pub(super) enum DeskRequest {
         /// In milliseconds.
         mtime: u64,
     },
-    RegisterRepoRoot {
-        directory: String,
-    },
+    RegisterRepoRoot(RepoRoot),
     GetSettings,
     ApplyFlagSettings {
         settings: Map<String, Value>,

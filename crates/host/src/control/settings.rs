@@ -101,7 +101,7 @@ fn source_name(level: Level) -> &'static str {
 }
 
 /// Changes the settings of this run. Rules and hooks count from the next turn on, model and effort from the next run.
-pub(super) fn apply_flag(control: &Control, change: &Map<String, Value>) -> Answer {
+pub(super) async fn apply_flag(control: &Control, change: &Map<String, Value>) -> Answer {
     if change.contains_key("agent") {
         return Err(Refusal::invalid("the agent of a session is chosen at its start"));
     }
@@ -117,9 +117,16 @@ pub(super) fn apply_flag(control: &Control, change: &Map<String, Value>) -> Answ
     {
         kept.remove("effortLevel");
     }
+    let model = match &model {
+        Some(name) => {
+            let change = control.handle.ask_model(name.as_deref()).await;
+            Some(change.map_err(Refusal::invalid)?)
+        }
+        None => None,
+    };
     control.settings.change_flag(&kept).map_err(Refusal::invalid)?;
-    if let Some(name) = model {
-        control.handle.set_model(name.as_deref());
+    if let Some(model) = model {
+        model.make().await;
     }
     if let Some(effort) = effort {
         control.handle.set_effort(effort);

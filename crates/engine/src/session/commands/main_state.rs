@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::CommandEnd;
 use super::show::first_line;
 use crate::session::Session;
+use crate::turn::model_switch::Switch;
 
 impl Session {
     /// The usage of the window, by category.
@@ -85,13 +86,20 @@ impl Session {
     }
 
     /// Uses another model from now on.
-    pub(super) fn change_model(&mut self, name: &str) -> CommandEnd {
+    pub(super) async fn change_model(&mut self, name: &str) -> CommandEnd {
         let model = self.shared.model.resolve(name);
         if let Err(refusal) = (self.shared.delegation.builder.check_model)(&model) {
             return CommandEnd::Failed(refusal.to_string());
         }
+        let from = self.driver.settings.model.clone();
+        let switch = Switch { from: &from, to: &model, requested: Some(name), source: "command" };
+        let agent = Arc::clone(&self.driver.dispatch.agent);
+        if let Err(refusal) = switch.ask(&agent, &self.shared).await {
+            return CommandEnd::Failed(refusal.to_string());
+        }
         self.driver.settings.model.clone_from(&model);
         Arc::make_mut(&mut self.init).model.clone_from(&model);
+        switch.tell(&agent, &self.shared).await;
         CommandEnd::Said(format!("The model is {model} from now on."))
     }
 

@@ -212,12 +212,17 @@ impl Driver {
 
     /// Instructions that begin to apply now that a file has been read.
     async fn instructions_for(&mut self, path: &Path) -> Option<String> {
+        Some(instructions(&self.newly_applied(path).await?))
+    }
+
+    /// The same as it stands in the files.
+    pub(crate) async fn newly_applied(&mut self, path: &Path) -> Option<String> {
         let applied = self.memory.as_mut()?.rules_for(path);
         self.tell_instructions(&applied.files, Loads::ForFile(path)).await;
         for problem in &applied.problems {
             tracing::warn!(%problem, "an instruction file has a problem");
         }
-        Some(instructions(&memory::render(&applied.files)?))
+        memory::render(&applied.files)
     }
 
     fn plan(

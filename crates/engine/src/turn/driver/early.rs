@@ -6,9 +6,12 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use centurion_hooks::Event;
+use centurion_hooks::events::MessageDisplay;
 use centurion_model::AnswerBuilder;
 use centurion_protocol::sdk::{Assistant, EventBody};
 use centurion_protocol::{Block, RecordId};
+use tokio_util::sync::CancellationToken;
 
 use super::record::shown_message;
 use super::{Driver, is_blank};
@@ -103,7 +106,11 @@ impl EarlyBlocks {
 
 impl Driver {
     /// Shows the blocks that have ended since the last time.
-    pub(super) fn show_ended(&mut self, builder: &mut AnswerBuilder) {
+    pub(super) async fn show_ended(
+        &mut self,
+        builder: &mut AnswerBuilder,
+        cancel: &CancellationToken,
+    ) {
         let blocks = builder.take_ended().to_vec();
         for block in blocks {
             if is_blank(&block) || !self.shows(&block) {
@@ -116,12 +123,33 @@ impl Driver {
             }
             let id = self.shared.world.record_id();
             let (answer, model, request) = builder.head();
-            let message = shown_message((answer, model), block, builder.usage().clone());
+            let message = shown_message((answer, model), block.clone(), builder.usage().clone());
             let request_id = request.map(str::to_owned);
             let shown = Assistant { request_id, ..self.shown(message) };
             self.shared.show_as(id, EventBody::Assistant(Box::new(shown)));
             self.early.seen.push(Some(Seen { id, digest }));
+            self.tell_display(id, &block, cancel).await;
         }
+    }
+
+    /// Tells hooks of a text of the main agent that observers were shown. What was shown stays as it is.
+    async fn tell_display(&self, id: RecordId, block: &Block, cancel: &CancellationToken) {
+        let agent = &self.dispatch.agent;
+        let Block::Text(delta) = block else { return };
+        if !self.identity().is_main() || !agent.has_hooks(Event::MessageDisplay) {
+            return;
+        }
+        let turn = self.early.prompts.last().copied().unwrap_or(id).to_string();
+        let message_id = id.to_string();
+        // A text is shown whole: it is the first and the last piece of its message.
+        let shown = MessageDisplay {
+            turn_id: &turn,
+            message_id: &message_id,
+            index: 0,
+            is_final: true,
+            delta,
+        };
+        agent.fire(&shown, cancel).await;
     }
 }
 

@@ -19,6 +19,7 @@ use super::record::shown_message;
 use super::{Driver, INTERRUPTED, ProviderFailure, Run, is_blank, partial};
 use crate::definition::context_rules::ContextRules;
 use crate::money::budget::Amount;
+use crate::turn::model_switch::Switch;
 use centurion_journal::JournalError;
 
 /// The least tokens of an answer, for the checks of money and window before it.
@@ -117,7 +118,7 @@ impl Driver {
         builder: AnswerBuilder,
         cancel: &CancellationToken,
     ) -> Result<Option<Outcome>, JournalError> {
-        if self.fall_back(error)? || self.replace_refused(run, error)? {
+        if self.fall_back(error).await? || self.replace_refused(run, error)? {
             return Ok(None);
         }
         if error.kind == ErrorKind::ContextOverflow {
@@ -230,7 +231,7 @@ impl Driver {
                     self.show_piece(run, &event);
                     builder.push(&event);
                     if matches!(event, StreamEvent::BlockStop { .. }) {
-                        self.show_ended(&mut builder);
+                        self.show_ended(&mut builder, cancel).await;
                     }
                     if self.settings.partial_messages {
                         self.wait_for_reader(cancel).await;
@@ -369,7 +370,7 @@ impl Driver {
     }
 
     /// Goes over to the next model when the one in use is overloaded and the user named another.
-    fn fall_back(&mut self, error: &ModelError) -> Result<bool, JournalError> {
+    async fn fall_back(&mut self, error: &ModelError) -> Result<bool, JournalError> {
         let is_overloaded = matches!(
             error.kind,
             ErrorKind::Overloaded
@@ -384,7 +385,12 @@ impl Driver {
         let content = format!("{} failed ({error}); going on with {next}", self.settings.model);
         self.journal.note("model_fallback", &serde_json::json!({"to": next, "reason": content}))?;
         self.dispatch.agent.inform("warning", content);
-        self.settings.model = next;
+        let from = std::mem::replace(&mut self.settings.model, next);
+        if self.identity().is_main() {
+            let (to, requested) = (&self.settings.model, Some(self.settings.model.as_str()));
+            let switch = Switch { from: &from, to, requested, source: "auto" };
+            switch.tell(&self.dispatch.agent, &self.shared).await;
+        }
         Ok(true)
     }
 
