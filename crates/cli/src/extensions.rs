@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use centurion_config::Problem;
 use centurion_config::mcp::{Declared, McpConfiguration, McpScope, McpStanding};
 use centurion_config::plugins::{AcceptedTree, Plugin, PluginCatalog, Power};
 use centurion_config::settings::{Level, Settings};
@@ -14,7 +15,7 @@ use centurion_host::HostChannel;
 use centurion_mcp::{Elicitor, Pool, PoolOptions, SdkChannel, ServerJudge};
 use centurion_permissions::{Rule, RuleOrigin};
 use centurion_protocol::Env;
-use centurion_protocol::sdk::InitPlugin;
+use centurion_protocol::sdk::{InitPlugin, InitPlugins, PluginError};
 use parking_lot::RwLock;
 
 use crate::args::RunArgs;
@@ -76,7 +77,7 @@ pub(crate) fn extensions(
     };
     let extensions = Extensions {
         hooks,
-        plugins: plugins.enabled.iter().map(|plugin| shown(plugin)).collect(),
+        plugins: shown_plugins(plugins),
         plugin_hooks: delegation::plugin_hooks(plugins),
         hook_rules: HookRules::new(&settings.hook_limits()).judged_by(around.hook_judge.clone()),
         hook_host: around.host.map(|host| Arc::clone(host) as Arc<dyn HookHost>),
@@ -98,8 +99,29 @@ fn named_tools(allowed: &[String]) -> Vec<String> {
     rules.flatten().map(|rule| rule.source().text.clone()).collect()
 }
 
+/// The plugins as hosts are told of them, with what is wrong with them.
+pub(crate) fn shown_plugins(plugins: &PluginCatalog) -> InitPlugins {
+    let error = |problem: &Problem| {
+        let plugin = plugins.enabled.iter().find(|it| problem.path.starts_with(it.root()));
+        let directory =
+            if problem.path.is_dir() { Some(&*problem.path) } else { problem.path.parent() };
+        let name = || directory.and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let not_loaded = directory.filter(|_| plugin.is_none()).map(|it| it.display().to_string());
+        PluginError {
+            plugin: plugin.map_or_else(|| name().into_owned(), |it| it.id.to_string()),
+            kind: if problem.path.exists() { "generic-error" } else { "path-not-found" },
+            message: problem.to_string(),
+            path: not_loaded,
+        }
+    };
+    InitPlugins {
+        enabled: plugins.enabled.iter().map(|plugin| shown(plugin)).collect(),
+        errors: plugins.problems.iter().map(error).collect(),
+    }
+}
+
 /// A plugin as hosts are told of it.
-pub(crate) fn shown(plugin: &Plugin) -> InitPlugin {
+fn shown(plugin: &Plugin) -> InitPlugin {
     InitPlugin {
         name: plugin.name().to_owned(),
         path: plugin.root().display().to_string(),

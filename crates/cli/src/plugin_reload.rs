@@ -17,7 +17,7 @@ use centurion_protocol::SystemWorld;
 use crate::args::RunArgs;
 use crate::configuration::Configuration;
 use crate::delegation;
-use crate::extensions::{JudgedPlugins, shown};
+use crate::extensions::{JudgedPlugins, shown_plugins};
 use crate::mcp;
 use crate::output::note;
 use crate::setup::working_directories;
@@ -81,7 +81,7 @@ impl PluginReloader {
             servers.extend(all.active().filter(is_of_plugin).cloned());
         }
         let parts = PluginParts {
-            shown: plugins.enabled.iter().map(|plugin| shown(plugin)).collect(),
+            shown: shown_plugins(&plugins),
             agents: plugins.enabled.iter().map(|plugin| plugin.agents()).collect(),
             skills: plugins.enabled.iter().map(|plugin| plugin.skills()).collect(),
             skill_folders: plugins.skill_folders.clone(),

@@ -270,6 +270,7 @@ impl Asked<'_> {
             env: Arc::clone(self.env),
             world,
             entrypoint: entrypoint.to_owned(),
+            betas: self.args.model.betas.iter().map(|beta| beta.as_str().to_owned()).collect(),
             project: self.surroundings.project().to_owned(),
             ..Base::new(self.surroundings.cwd.clone(), guard)
         })

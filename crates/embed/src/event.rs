@@ -60,6 +60,7 @@ pub(crate) fn events(event: &sdk::Event) -> Vec<Event> {
         | EventBody::PromptSuggestion(_)
         | EventBody::RateLimitEvent(_)
         | EventBody::ToolUseSummary(_)
+        | EventBody::ActiveGoal { .. }
         | EventBody::ConversationReset { .. }
         | EventBody::Result(_)
         // Members work in this process where a program runs them.

@@ -50,6 +50,14 @@ impl HostChannel {
         self.output.json_line(line);
     }
 
+    /// Tells the host that its request has begun, whose answer takes long.
+    pub(crate) fn tell_begun(&self, request: &str, session: SessionId) {
+        self.send(&json!({
+            "type": "system", "subtype": "control_request_progress", "status": "started",
+            "request_id": request, "uuid": self.world.uuid(), "session_id": session,
+        }));
+    }
+
     /// Takes the host's response to one of our requests. What it gives back is for the main agent to be told: the
     /// host answered a question that no call asks any more.
     pub fn take_response(&self, response: Value) -> Option<String> {

@@ -64,7 +64,7 @@ pub struct Control {
 impl Control {
     /// Answers a request of the host.
     pub async fn answer(&self, id: &str, request: &Value) {
-        let answer = self.carry_out(request).await;
+        let answer = self.carry_out(id, request).await;
         self.respond(id, answer);
     }
 
@@ -90,15 +90,15 @@ impl Control {
     }
 
     /// Does what a request asks for.
-    async fn carry_out(&self, request: &Value) -> Answer {
+    async fn carry_out(&self, id: &str, request: &Value) -> Answer {
         match Request::read(request)? {
-            Request::Session(request) => self.about_session(request).await,
+            Request::Session(request) => self.about_session(id, request).await,
             Request::Server(request) => servers::answer(self, request).await,
             Request::Desk(request) => self.about_desk(request).await,
         }
     }
 
-    async fn about_session(&self, request: SessionRequest) -> Answer {
+    async fn about_session(&self, id: &str, request: SessionRequest) -> Answer {
         let handle = &self.handle;
         Ok(match request {
             SessionRequest::Initialize(wishes) => {
@@ -137,6 +137,7 @@ impl Control {
                 json!({"title": titled.ok()})
             }
             SessionRequest::SideQuestion { question } => {
+                self.channel.tell_begun(id, handle.id());
                 let text = handle.ask_aside(&question).await.map_err(Refusal::invalid)?;
                 json!({"response": text, "synthetic": false})
             }

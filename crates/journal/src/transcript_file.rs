@@ -39,6 +39,18 @@ pub enum JournalError {
     GoneOn { path: PathBuf },
 }
 
+impl JournalError {
+    /// The name of the error if there is no room for what was to be written.
+    pub fn lack_of_room(&self) -> Option<&'static str> {
+        let (Self::Write { source, .. } | Self::Open { source, .. }) = self else { return None };
+        match source.kind() {
+            io::ErrorKind::StorageFull => Some("ENOSPC"),
+            io::ErrorKind::QuotaExceeded => Some("EDQUOT"),
+            _ => None,
+        }
+    }
+}
+
 /// A transcript that is open for appending, by one writer.
 pub struct TranscriptFile {
     pub(crate) file: File,

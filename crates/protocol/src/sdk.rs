@@ -13,10 +13,14 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-pub use self::notices::{Notification, RateLimit, RateLimitEvent, ThinkingTokens, ToolUseSummary};
+pub use self::notices::{
+    ActiveGoal, Notification, RateLimit, RateLimitEvent, SessionWritesLost, ThinkingTokens,
+    ToolUseSummary,
+};
 use crate::transcript::BoundaryData;
 use crate::{
-    AgentId, Block, Outcome, RecordId, ReportedUsage, SessionId, StopReason, Timestamp, ToolUseId,
+    AgentId, Block, Effort, Outcome, RecordId, ReportedUsage, SessionId, StopReason, Timestamp,
+    ToolUseId,
 };
 
 /// An event with what every event carries.
@@ -42,6 +46,10 @@ pub enum EventBody {
     /// A new conversation begins in the same session.
     ConversationReset {
         new_conversation_id: RecordId,
+    },
+    /// The goal that the main agent works for has changed, or the count of its tries.
+    ActiveGoal {
+        value: Option<ActiveGoal>,
     },
     Result(Box<RunResult>),
     /// An event of another process that works for the session, as that process tells it.
@@ -77,6 +85,11 @@ pub enum System {
     },
     ThinkingTokens(ThinkingTokens),
     Notification(Notification),
+    /// The text of a command that the program carried out itself.
+    LocalCommandOutput {
+        content: String,
+    },
+    SessionWritesLost(SessionWritesLost),
     HookStarted(Value),
     HookProgress(Value),
     HookResponse(Value),
@@ -100,11 +113,16 @@ pub struct Init {
     pub agents: Vec<String>,
     /// Skills without commands.
     pub skills: Vec<String>,
-    /// Enabled plugins.
-    pub plugins: Vec<InitPlugin>,
+    #[serde(flatten)]
+    pub plugins: InitPlugins,
     pub additional_directories: Vec<String>,
     /// Names of parts of the protocol that hosts can rely on.
-    pub capabilities: [&'static str; 2],
+    pub capabilities: &'static [&'static str],
+    /// `None` leaves it to the model.
+    pub effort: Option<Effort>,
+    /// Features of the provider that the user switched on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub betas: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_paths: Option<MemoryPaths>,
 }
@@ -114,6 +132,28 @@ pub struct Init {
 pub struct MemoryPaths {
     /// The directory of those that it writes by itself.
     pub auto: String,
+}
+
+/// The plugins of a session, as hosts see them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct InitPlugins {
+    #[serde(rename = "plugins")]
+    pub enabled: Vec<InitPlugin>,
+    #[serde(rename = "plugin_errors", skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<PluginError>,
+}
+
+/// Something that is wrong with a plugin, or that keeps it from being loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PluginError {
+    /// `plugin@marketplace`, or the name of the directory of a plugin that was not loaded.
+    pub plugin: String,
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub message: String,
+    /// The directory of a plugin that was not loaded at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -171,6 +211,9 @@ pub struct PermissionDenied {
     pub tool_use_id: ToolUseId,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
+    /// The kind of reason: `rule`, `mode`, `hook` and so on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision_reason_type: Option<String>,
     pub decision_reason: String,
     pub message: String,
 }
@@ -521,8 +564,8 @@ pub struct RunResult {
     /// Always there where something failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub errors: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ttft_ms: Option<u64>,
+    #[serde(flatten)]
+    pub times: ResultTimes,
     pub result_index: u32,
     /// The last prompt that the turn answered.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -536,6 +579,23 @@ pub struct RunResult {
     pub unfinished_agents: Vec<UnfinishedAgent>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Value>,
+}
+
+/// The moments of a turn, in milliseconds since it began; absent for what did not happen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ResultTimes {
+    /// The first request was sent.
+    #[serde(rename = "time_to_request_ms", skip_serializing_if = "Option::is_none")]
+    pub request: Option<u64>,
+    /// The first event of its answer came.
+    #[serde(rename = "ttft_stream_ms", skip_serializing_if = "Option::is_none")]
+    pub event: Option<u64>,
+    /// The first piece of a block came.
+    #[serde(rename = "ttft_ms", skip_serializing_if = "Option::is_none")]
+    pub token: Option<u64>,
+    /// Hosts were shown the first piece or block.
+    #[serde(rename = "first_content_frame_ms", skip_serializing_if = "Option::is_none")]
+    pub shown: Option<u64>,
 }
 
 /// An agent whose work was cut short by the end of its session.

@@ -98,6 +98,8 @@ fn event(kind: &str, subtype: &str, is_replay: bool) -> Option<&'static str> {
         ("result", "success") => return Some("SDKResultSuccess"),
         ("result", _) => return Some("SDKResultError"),
         ("user", _) if is_replay => return Some("SDKUserMessageReplay"),
+        ("active_goal", _) => return Some("SDKActiveGoalMessage"),
+        ("system", "control_request_progress") => return Some("SDKControlRequestProgressMessage"),
         _ => {}
     }
     let all = definition("SDKMessage")["anyOf"].as_array().unwrap();

@@ -2,11 +2,11 @@
 
 use std::process::Command;
 
-use centurion_testkit::{Reply, sse};
+use centurion_testkit::{Lack, Reply, skip, sse};
 use serde_json::{Value, json};
 
-use crate::host::Host;
-use crate::program::{Program, call};
+use crate::host::{Host, control};
+use crate::program::{Program, call, ended};
 
 /// The events of a kind.
 fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
@@ -200,4 +200,147 @@ fn what_calls_did_is_told_in_a_line_only_to_a_host_that_asks_for_it() {
     let program = answers();
     assert!(of(&summarised(&program, false), "tool_use_summary").is_empty());
     assert_eq!(program.server().requests().len(), 2);
+}
+
+#[test]
+fn a_command_of_the_program_tells_hosts_what_it_said() {
+    let program = Program::answering([Reply::text("ok")]);
+    let mut host = Host::start(&program, &[]);
+    assert_eq!(of(&turn(&mut host, "go"), "local_command_output").len(), 0);
+    let events = turn(&mut host, "/cost");
+    let [said] = of(&events, "local_command_output")[..] else { panic!("{events:?}") };
+    assert!(said["content"].as_str().unwrap().contains("input"), "{said}");
+    assert_eq!(said["content"], events.last().unwrap()["result"]);
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_goal_is_told_when_it_is_set_missed_and_reached() {
+    let asked = "Decide whether the goal below is reached";
+    let program = Program::with_handler(move |request| {
+        let text = request.json()["messages"].to_string();
+        let is_question = text.rfind(asked).is_some_and(|at| at > text.len() / 2);
+        match (is_question, text.contains("one test is red")) {
+            (true, false) => Reply::text("NO: one test is red"),
+            (true, true) => Reply::text("YES: all are green"),
+            (false, _) => Reply::text("working"),
+        }
+    });
+    let mut host = Host::start(&program, &[]);
+    let events = turn(&mut host, "/goal the tests pass");
+    let told: Vec<&Value> = of(&events, "active_goal").iter().map(|it| &it["value"]).collect();
+    let [set, missed, reached] = told[..] else { panic!("{told:?}") };
+    assert_eq!((&set["condition"], &set["iterations"]), (&json!("the tests pass"), &json!(0)));
+    assert!(set["set_at"].as_i64().unwrap() > 0 && set.get("last_reason").is_none(), "{set}");
+    assert_eq!(
+        (&missed["iterations"], &missed["last_reason"]),
+        (&json!(1), &json!("one test is red"))
+    );
+    assert_eq!(*reached, Value::Null);
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_question_beside_the_conversation_is_told_to_have_begun() {
+    let program = Program::answering([Reply::text("ok"), Reply::text("forty-two")]);
+    let mut host = Host::start(&program, &[]);
+    turn(&mut host, "go");
+    host.send(&control("aside-1", &json!({"subtype": "side_question", "question": "how many?"})));
+    let events = host.until(|event| event["type"] == "control_response");
+    let [begun] = of(&events, "control_request_progress")[..] else { panic!("{events:?}") };
+    assert_eq!((&begun["request_id"], &begun["status"]), (&json!("aside-1"), &json!("started")));
+    assert_eq!(events.last().unwrap()["response"]["response"]["response"], "forty-two");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn hooks_at_the_start_of_a_session_are_shown_without_asking_for_it() {
+    let program = Program::answering([Reply::text("ok")]);
+    let hook = json!([{"hooks": [{"type": "command", "command": "echo hello"}]}]);
+    let settings = json!({"hooks": {"SessionStart": hook, "Stop": hook}});
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let mut host = Host::start(&program, &[]);
+    let events = turn(&mut host, "go");
+    let [started] = of(&events, "hook_started")[..] else { panic!("{events:?}") };
+    let [ended] = of(&events, "hook_response")[..] else { panic!("{events:?}") };
+    assert_eq!(started["hook_name"], "SessionStart:startup");
+    assert_eq!((&ended["hook_id"], &ended["stdout"]), (&started["hook_id"], &json!("hello\n")));
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_denial_names_its_kind_and_a_result_the_moments_of_its_turn() {
+    let hook = json!([{"matcher": "Glob", "hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}]);
+    let settings = json!({
+        "permissions": {"deny": ["Bash(rm *)"]}, "hooks": {"PreToolUse": hook},
+    });
+    let program = Program::answering([
+        Reply::blocks([
+            sse::tool_use("toolu_1", "Bash", json!({"command": "rm x"})),
+            sse::tool_use("toolu_2", "Glob", json!({"pattern": "*"})),
+            sse::tool_use("toolu_3", "Write", json!({"file_path": "/elsewhere/x", "content": "a"})),
+        ]),
+        Reply::text("ok"),
+    ]);
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let mut host = Host::start(&program, &["--effort", "low", "--betas", "one-2026-01-01"]);
+    let events = turn(&mut host, "go");
+    let denied = of(&events, "permission_denied");
+    let kinds: Vec<_> = denied.iter().map(|it| &it["decision_reason_type"]).collect();
+    assert_eq!(kinds, ["rule", "hook", "other"], "{denied:?}");
+    let result = events.last().unwrap();
+    let moments = ["time_to_request_ms", "ttft_stream_ms", "ttft_ms", "first_content_frame_ms"];
+    let moments = moments.map(|name| result[name].as_u64().unwrap_or_else(|| panic!("{result}")));
+    assert!(moments.is_sorted(), "{moments:?}");
+    let [init] = of(&events, "init")[..] else { panic!("{events:?}") };
+    assert_eq!((&init["effort"], &init["betas"]), (&json!("low"), &json!(["one-2026-01-01"])));
+    assert_eq!(init.get("plugin_errors"), None);
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_plugin_that_cannot_be_loaded_is_told_with_its_directory() {
+    let program = Program::answering([Reply::text("ok")]);
+    program.scratch.write("broken/.claude-plugin/plugin.json", "{\"name\": 7}");
+    let mut host = Host::start(&program, &["--plugin-dir", "broken"]);
+    let events = turn(&mut host, "go");
+    let [init] = of(&events, "init")[..] else { panic!("{events:?}") };
+    let error = &init["plugin_errors"][0];
+    assert!(error["message"].as_str().unwrap().contains("name"), "{init}");
+    assert!(error["path"].as_str().unwrap().contains("broken"), "{error}");
+    assert_eq!(init["plugins"], json!([]));
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn records_that_find_no_room_on_the_disk_are_told_of() {
+    let script =
+        "mount -t tmpfs -o size=32k tmpfs \"$HOME/.centurion/projects\" && exec \"$0\" \"$@\"";
+    let program = Program::answering([
+        call("toolu_1", "Bash", json!({"command": "true", "description": "y".repeat(60_000)})),
+        Reply::text("done"),
+    ]);
+    std::fs::create_dir_all(program.scratch.home().join(".centurion/projects")).unwrap();
+    let flags =
+        ["-p", "go", "--allowedTools", "Bash", "--output-format", "stream-json", "--verbose"];
+    let command = program.command(flags);
+    let apart = |program: &str| {
+        let mut apart = Command::new("unshare");
+        apart.args(["--user", "--map-root-user", "--mount", "sh", "-c"]).arg(program);
+        apart
+    };
+    let mut probe = apart("mount -t tmpfs tmpfs /mnt");
+    if !probe.output().is_ok_and(|probe| probe.status.success()) {
+        return skip(Lack::Namespaces);
+    }
+    let mut limited = apart(script);
+    limited.arg(command.get_program()).args(command.get_args()).env_clear();
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    limited.current_dir(command.get_current_dir().unwrap());
+    let ended = ended(limited.output().unwrap());
+    let events = ended.events();
+    let [lost] = of(&events, "session_writes_lost")[..] else { panic!("{}", ended.stdout) };
+    assert_eq!((&lost["error_code"], &lost["lost"]), (&json!("ENOSPC"), &json!(["transcript"])));
+    assert_eq!(lost["transcript_session_ids"], json!([lost["session_id"]]));
+    assert_eq!(ended.result()["outcome"], "journal_failed");
 }

@@ -21,7 +21,7 @@ PASSED_ON = {
 }
 # What the program prints: events, requests to the host, and answers to requests of the host.
 ROOTS = [
-    "SDKMessage", "SDKControlPermissionRequest", "SDKControlElicitationRequest", "SDKControlMcpMessageRequest",
+    "SDKMessage", "SDKActiveGoalMessage", "SDKControlRequestProgressMessage", "SDKControlPermissionRequest", "SDKControlElicitationRequest", "SDKControlMcpMessageRequest",
     "SDKControlCancelRequest", "SDKKeepAliveMessage", "SDKHookCallbackRequest", "SDKControlInitializeResponse",
     "SDKControlInterruptResponse", "SDKControlGetContextUsageResponse", "SDKControlGetUsageResponse",
     "SDKControlListPermissionRulesResponse", "SDKControlGetHooksListingResponse", "SDKControlReloadPluginsResponse",

@@ -181,6 +181,9 @@ pub(crate) struct PermittedCall {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CallDenied {
     pub(crate) reason: String,
+    /// The kind of reason, by its word in the public protocol.
+    #[serde(default)]
+    pub(crate) kind: Option<String>,
     /// True if it is to stop the whole run.
     pub(crate) interrupt: bool,
     /// True if the host knows of it: it was its own answer.

@@ -11,7 +11,7 @@ use centurion_journal::JournalError;
 use centurion_model::Model;
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::{
-    Event, EventBody, InitPlugin, PermissionDenial, RateLimit, Status, System,
+    Event, EventBody, InitPlugins, PermissionDenial, RateLimit, Status, System,
 };
 use centurion_protocol::{AgentId, Effort, RecordId, ReportedUsage, SessionId, Thinking, World};
 use centurion_team::LEAD;
@@ -112,7 +112,7 @@ struct Added {
     /// Keeps the hooks of plugins in force.
     plugin_hooks: Vec<Registration>,
     /// The plugins that are switched on, as hosts see them.
-    plugins: Vec<InitPlugin>,
+    plugins: InitPlugins,
 }
 
 #[derive(Default)]
@@ -289,7 +289,7 @@ impl Shared {
     }
 
     /// Puts the hooks of plugins, and what hosts are told of these, in the place of earlier ones.
-    pub(crate) fn set_plugins(&self, plugins: Vec<InitPlugin>, hooks: Vec<HookSet>) {
+    pub(crate) fn set_plugins(&self, plugins: InitPlugins, hooks: Vec<HookSet>) {
         let add = |set| self.delegation.builder.hooks.add(Scope::Session, set);
         let registered = hooks.into_iter().map(add).collect();
         let mut added = self.added.lock();
@@ -301,7 +301,7 @@ impl Shared {
     }
 
     /// The plugins that are switched on, as hosts see them.
-    pub(crate) fn plugins(&self) -> Vec<InitPlugin> {
+    pub(crate) fn plugins(&self) -> InitPlugins {
         self.added.lock().plugins.clone()
     }
 

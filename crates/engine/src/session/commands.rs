@@ -12,6 +12,7 @@ mod talk;
 
 use centurion_journal::JournalError;
 use centurion_protocol::Outcome;
+use centurion_protocol::sdk::{EventBody, System};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -62,6 +63,12 @@ impl Session {
         }
         self.note_command(item, &typed)?;
         let end = self.run_built_in(run, &typed, cancel).await?;
+        if let CommandEnd::Said(content) = &end
+            && !content.is_empty()
+        {
+            let content = content.clone();
+            self.shared.show(EventBody::System(System::LocalCommandOutput { content }));
+        }
         finish(run, end, cancel);
         Ok(true)
     }

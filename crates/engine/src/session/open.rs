@@ -10,7 +10,7 @@ use centurion_config::repository::GitDirs;
 use centurion_hooks::Scope;
 use centurion_journal::transcript::{self, Loaded, NotOneTurn, UsedSkill};
 use centurion_journal::{Journal, JournalError, Stamp, TranscriptFile};
-use centurion_protocol::sdk::Init;
+use centurion_protocol::sdk::{Init, InitPlugins};
 use centurion_protocol::{RecordId, SessionId};
 use centurion_tools::{
     ChangeLog, Checkpoints, DynTool, ReadState, builtin_under, resolve, share_checkpoints,
@@ -154,6 +154,7 @@ impl Session {
         restore_work(&shared, &driver.journal, schedules, is_resumed).await?;
         let mut init = init(&shared, &driver, &options.base.additional_directories);
         init.plugins = shared.plugins();
+        init.betas = options.base.betas.clone();
         init.memory_paths = memory.as_ref().map(MainMemory::paths);
         Ok(Self {
             shared,
@@ -517,8 +518,14 @@ fn stamp(options: &mut Options, environment: &Environment) -> Stamp {
     }
 }
 
-/// The parts of the headless protocol that hosts can rely on: an interrupt says what still waits, and can drop it.
-pub const CAPABILITIES: [&str; 2] = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
+/// The parts of the headless protocol that hosts can rely on.
+pub const CAPABILITIES: &[&str] = &[
+    // An interrupt says what still waits, and can drop it.
+    "interrupt_receipt_v1",
+    "interrupt_cancel_queued_v1",
+    // `reload_plugins` leaves a session alone that is at work, if asked to.
+    "reload_plugins_refuse_if_busy_v1",
+];
 
 fn init(shared: &Shared, driver: &Driver, additional_directories: &[PathBuf]) -> Init {
     let directories = additional_directories.iter().map(|path| path.display().to_string());
@@ -538,10 +545,12 @@ fn init(shared: &Shared, driver: &Driver, additional_directories: &[PathBuf]) ->
         output_style: shared.delegation.definitions.style_name(),
         agents: Vec::new(),
         skills: Vec::new(),
-        plugins: Vec::new(),
+        plugins: InitPlugins::default(),
         additional_directories: directories.collect(),
         capabilities: CAPABILITIES,
         memory_paths: None,
+        effort: driver.settings.effort,
+        betas: Vec::new(),
     }
 }
 

@@ -12,7 +12,7 @@ use centurion_hooks::{HookRules, HookSet};
 use centurion_mcp::Connection;
 use centurion_model::Model;
 use centurion_permissions::Policy;
-use centurion_protocol::sdk::InitPlugin;
+use centurion_protocol::sdk::InitPlugins;
 use centurion_protocol::{Env, RecordId, SessionId, SystemWorld, World};
 use centurion_tools::guard::GuardProgram;
 use centurion_tools::{DynTool, SandboxPolicy};
@@ -139,6 +139,8 @@ pub struct Base {
     pub guard: GuardProgram,
     /// The entry point of the program, as records write it.
     pub entrypoint: String,
+    /// Features of the provider that the user switched on, for hosts to see.
+    pub betas: Vec<String>,
 }
 
 impl Base {
@@ -154,6 +156,7 @@ impl Base {
             time_zone: TimeZone::system(),
             guard,
             entrypoint: "sdk".to_owned(),
+            betas: Vec::new(),
         }
     }
 }
@@ -326,7 +329,7 @@ impl AgentOptions {
 #[derive(Default)]
 pub struct PluginParts {
     /// The plugins that are switched on, as hosts see them.
-    pub shown: Vec<InitPlugin>,
+    pub shown: InitPlugins,
     pub agents: Vec<PluginAgents>,
     pub skills: Vec<PluginSkills>,
     /// Folders among skills that are plugins, and so are no skills.
@@ -342,7 +345,7 @@ pub struct Extensions {
     /// The hooks of the settings.
     pub hooks: HookSet,
     /// The plugins that are switched on, for hosts to see.
-    pub plugins: Vec<InitPlugin>,
+    pub plugins: InitPlugins,
     /// The hooks that plugins bring.
     pub plugin_hooks: Vec<HookSet>,
     pub hook_rules: HookRules,

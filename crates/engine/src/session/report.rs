@@ -1,6 +1,6 @@
 //! The end of a run: what a host reads and what the journal keeps.
 
-use centurion_protocol::sdk::{RunResult, SubagentStats};
+use centurion_protocol::sdk::{ResultTimes, RunResult, SubagentStats};
 use centurion_protocol::{Outcome, RecordId};
 use serde_json::Value;
 
@@ -51,7 +51,12 @@ pub(crate) fn result(
         subagent_stats: subagent_stats(shared),
         api_error_status: run.failure.and_then(|failure| failure.status),
         errors,
-        ttft_ms: run.first_token.map(millis),
+        times: ResultTimes {
+            request: run.times.request.map(millis),
+            event: run.times.event.map(millis),
+            token: run.times.token.map(millis),
+            shown: run.times.shown.map(millis),
+        },
         result_index: index,
         user_message_uuid: prompts.last().copied(),
         user_message_uuids: prompts.to_vec(),

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use centurion_protocol::sdk::{EventBody, System};
+use centurion_protocol::sdk::{EventBody, SessionWritesLost, System};
 use centurion_protocol::{Block, Outcome};
 use futures_util::FutureExt;
 use serde_json::{Value, json};
@@ -45,12 +45,21 @@ impl Session {
             Ok(Err(error)) => {
                 run.outcome = Outcome::JournalFailed;
                 run.errors.push(error.to_string());
+                self.tell_lost(&error);
             }
             Err(panic) => self.fail(&mut run, &panic_words(&*panic)),
         }
         self.shared.end_run();
         self.settle_asks();
         RunEnd::Ran(self.report(&run, items.first().and_then(Item::origin_for_hosts)).await)
+    }
+
+    /// Tells hosts that records are lost because there is no room for them.
+    fn tell_lost(&self, error: &JournalError) {
+        let Some(error_code) = error.lack_of_room() else { return };
+        let (lost, transcript_session_ids) = (["transcript"], [self.shared.id]);
+        let event = SessionWritesLost { error_code, lost, transcript_session_ids };
+        self.shared.show(EventBody::System(System::SessionWritesLost(event)));
     }
 
     /// Takes the transcript back, which other processes may have used while the session was idle.
@@ -205,6 +214,7 @@ impl Session {
         init.tools = tools.map(|name| public_name(name).to_owned()).collect();
         init.agents = agents;
         init.plugins = self.shared.plugins();
+        init.effort = self.driver.settings.effort;
         init.mcp_servers = self.shared.servers.statuses();
         init.skills = handle.skill_names();
         let earlier = std::mem::replace(&mut init.slash_commands, command_names(&self.shared));

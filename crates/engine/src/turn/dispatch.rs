@@ -116,9 +116,10 @@ impl Dispatched {
         }
     }
 
-    fn denied(id: &ToolUseId, reason: String, interrupt: bool) -> Self {
+    fn denied(id: &ToolUseId, reason: AskReason, interrupt: bool) -> Self {
+        let AskReason { text: reason, kind, .. } = reason;
         let message = format!("This call was not allowed: {reason}.");
-        let denied = CallDenied { reason, interrupt, is_told: false };
+        let denied = CallDenied { reason, kind: Some(kind.to_owned()), interrupt, is_told: false };
         Self { denied: Some(denied), ..Self::error(id, message) }
     }
 
@@ -280,7 +281,7 @@ impl Dispatch {
         let question = |reason, is_for_person| Question { reason, is_for_person };
         let question = match (decision.verdict, leave) {
             (Verdict::Deny, _) => {
-                return Err(Box::new(Dispatched::denied(id, decision.reason.to_string(), false)));
+                return Err(Box::new(Dispatched::denied(id, (&decision.reason).into(), false)));
             }
             (Verdict::Allow, Leave::Usual | Leave::Granted)
                 if !self.toolbox.needs_a_person(&ready.call.name) =>
@@ -304,14 +305,14 @@ impl Dispatch {
             }
         };
         if asking == Asking::Never {
-            return Err(Box::new(Dispatched::denied(id, question.reason.text, false)));
+            return Err(Box::new(Dispatched::denied(id, question.reason, false)));
         }
         let ready = self.approved(ready, question, context, aside).await?;
         // A yes answers the question, not a denial: the input may be another one by now, and so may the
         // mode. What is denied stays denied.
         let decision = self.judge(&ready);
         if decision.verdict == Verdict::Deny {
-            let reason = decision.reason.to_string();
+            let reason = AskReason::from(&decision.reason);
             return Err(Box::new(Dispatched::denied(&ready.call.id, reason, false)));
         }
         Ok(ready)
@@ -325,6 +326,7 @@ impl Dispatch {
         context: &ToolContext,
         aside: &mut Aside,
     ) -> Result<Ready<'a>, Box<Dispatched>> {
+        let kind = question.reason.kind;
         let (named, meant) = (self.named(&ready.call), self.meant(&ready.call));
         let suggestions = self.agent.permissions.suggest(&ready.as_call(named.as_deref(), &meant));
         let answer = self.answered_by_hook(&ready, &suggestions, &context.cancel, aside).await;
@@ -333,7 +335,7 @@ impl Dispatch {
         } else {
             self.call_for_attention(&ready.call.name, &context.cancel, aside).await;
             if let Some(reply) = self.asked_lead(&ready, &question, context).await {
-                return self.settled(ready, reply, context, aside).await;
+                return self.settled(ready, reply, kind, context, aside).await;
             }
             let ask = Ask {
                 tool: ready.call.name.clone(),
@@ -348,14 +350,15 @@ impl Dispatch {
             let asking = self.broker.ask(ask, &context.cancel);
             self.agent.wait(WaitsFor::Person, asking).await
         };
-        self.settled(ready, reply, context, aside).await
+        self.settled(ready, reply, kind, context, aside).await
     }
 
-    /// Applies the reply of a person to the call.
+    /// Applies the reply of a person to the call, about which was asked for a reason of this kind.
     async fn settled<'a>(
         &self,
         ready: Ready<'a>,
         reply: Reply,
+        kind: &'static str,
         context: &ToolContext,
         aside: &mut Aside,
     ) -> Result<Ready<'a>, Box<Dispatched>> {
@@ -372,7 +375,7 @@ impl Dispatch {
             }
             Reply::HostDenied { reason, interrupt } => {
                 let reply = Reply::Denied { reason, interrupt };
-                let denied = Box::pin(self.settled(ready, reply, context, aside)).await;
+                let denied = Box::pin(self.settled(ready, reply, kind, context, aside)).await;
                 denied.map_err(|mut dispatched| {
                     if let Some(denied) = &mut dispatched.denied {
                         denied.is_told = true;
@@ -384,6 +387,7 @@ impl Dispatch {
                 let may_retry = self.told_denied(&ready, &reason, &context.cancel, aside).await;
                 let reason =
                     if may_retry { format!("{reason}; you may try again") } else { reason };
+                let reason = AskReason { kind, ..AskReason::other(reason) };
                 Err(Box::new(Dispatched::denied(&ready.call.id, reason, interrupt)))
             }
             Reply::Cancelled => Err(Box::new(Dispatched::not_begun(&ready.call.id))),

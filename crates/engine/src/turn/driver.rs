@@ -30,7 +30,7 @@ use std::time::Duration;
 use centurion_config::memory::MemoryTracker;
 use centurion_hooks::events::StopCap;
 use centurion_model::{Answer, SystemPrompt};
-use centurion_protocol::sdk::PermissionDenial;
+use centurion_protocol::sdk::{ActiveGoal, PermissionDenial};
 use centurion_protocol::{
     Block, Conversation, Message, Outcome, RecordId, ReportedUsage, Role, StopReason, ToolUse,
     ToolUseId,
@@ -42,7 +42,6 @@ use tokio_util::sync::CancellationToken;
 use self::call_summary::PendingSummary;
 use self::compact::{CompactionCount, compaction_asked};
 use self::early::EarlyBlocks;
-pub(crate) use self::goal::Goal;
 use self::skills::SKILL_LISTING;
 use crate::agent::evidence::Evidence;
 use crate::agent::fork_point::{Cached, Inheritance};
@@ -142,7 +141,7 @@ pub(crate) struct StopRules {
     /// The most times in a row that hooks may keep it from stopping.
     pub(crate) cap: StopCap,
     /// The goal that a person set, which has to be reached before it stops.
-    pub(crate) goal: Option<Goal>,
+    pub(crate) goal: Option<ActiveGoal>,
     /// The reason why the goal was given up, until the run ends.
     pub(crate) given_up: Option<String>,
 }
@@ -185,7 +184,7 @@ pub(crate) struct Run {
     pub(crate) started: Instant,
     pub(crate) turns: u32,
     pub(crate) api_time: Duration,
-    pub(crate) first_token: Option<Duration>,
+    pub(crate) times: RunTimes,
     pub(crate) used: RunUsage,
     pub(crate) text: String,
     pub(crate) stop_reason: Option<StopReason>,
@@ -212,6 +211,19 @@ pub(crate) struct Run {
     pub(crate) refused: Vec<&'static str>,
 }
 
+/// The moments of a run, counted from its beginning.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RunTimes {
+    /// The first request was sent.
+    pub(crate) request: Option<Duration>,
+    /// The first event of its answer came.
+    pub(crate) event: Option<Duration>,
+    /// The first piece of a block came.
+    pub(crate) token: Option<Duration>,
+    /// Observers were shown the first piece or block.
+    pub(crate) shown: Option<Duration>,
+}
+
 /// A failure of a provider.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProviderFailure {
@@ -227,7 +239,7 @@ impl Run {
             started: Instant::now(),
             turns: 0,
             api_time: Duration::ZERO,
-            first_token: None,
+            times: RunTimes::default(),
             used: RunUsage::default(),
             text: String::new(),
             stop_reason: None,

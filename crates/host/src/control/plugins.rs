@@ -48,7 +48,7 @@ impl Control {
         Ok(json!({
             "commands": look::commands(handle),
             "agents": look::agents(handle),
-            "plugins": shown,
+            "plugins": shown.enabled,
             "mcpServers": servers::status(handle),
             "skills": handle.skill_names(),
             "error_count": loaded.problem_count,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{RecordId, ToolUseId};
+use crate::{RecordId, SessionId, ToolUseId};
 
 /// The limits of an account with a provider, in the words that hosts know.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -67,6 +67,30 @@ pub struct Notification {
     pub text: String,
     /// `low`, `medium`, `high` or `immediate`.
     pub priority: &'static str,
+}
+
+/// The goal that the main agent works for until it is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ActiveGoal {
+    pub condition: String,
+    /// The number of times that it was found not to be reached.
+    pub iterations: u32,
+    /// In milliseconds since the epoch.
+    pub set_at: i64,
+    /// The size of the conversation when it was set, in tokens.
+    pub tokens_at_start: u64,
+    /// The reason why it was not reached the last time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_reason: Option<String>,
+}
+
+/// Records were not written, because there is no room for them: a resume may miss part of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SessionWritesLost {
+    /// `ENOSPC` or `EDQUOT`.
+    pub error_code: &'static str,
+    pub lost: [&'static str; 1],
+    pub transcript_session_ids: [SessionId; 1],
 }
 
 #[cfg(test)]

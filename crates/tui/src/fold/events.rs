@@ -36,6 +36,7 @@ pub(super) fn event(model: &mut Model, event: &EventBody, effects: &mut Vec<Effe
         | EventBody::PromptSuggestion(_)
         | EventBody::RateLimitEvent(_)
         | EventBody::ToolUseSummary(_)
+        | EventBody::ActiveGoal { .. }
         | EventBody::Relayed(_) => {}
     }
 }
@@ -88,6 +89,8 @@ fn system(model: &mut Model, event: &System, effects: &mut Vec<Effect>) {
         | System::CommandsChanged { .. }
         | System::ThinkingTokens(_)
         | System::Notification(_)
+        | System::LocalCommandOutput { .. }
+        | System::SessionWritesLost(_)
         | System::HookStarted(_)
         | System::HookProgress(_)
         | System::HookResponse(_) => {}

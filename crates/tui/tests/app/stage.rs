@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_protocol::sdk::{
-    AgentTag, Assistant, AssistantMessage, EventBody, Init, RunResult, Stream, System,
-    TaskNotification, TaskProgress, TaskStarted, TaskUsage, User, UserMessage,
+    AgentTag, Assistant, AssistantMessage, EventBody, Init, InitPlugins, ResultTimes, RunResult,
+    Stream, System, TaskNotification, TaskProgress, TaskStarted, TaskUsage, User, UserMessage,
 };
 use centurion_protocol::{
     AgentId, Block, Outcome, ReportedUsage, StopReason, Timestamp, ToolResult, ToolUse, ToolUseId,
@@ -157,10 +157,12 @@ pub(crate) fn init() -> EventBody {
         output_style: "default".to_owned(),
         agents: Vec::new(),
         skills: Vec::new(),
-        plugins: Vec::new(),
+        plugins: InitPlugins::default(),
         additional_directories: Vec::new(),
         memory_paths: None,
-        capabilities: ["", ""],
+        capabilities: &[],
+        effort: None,
+        betas: Vec::new(),
     })))
 }
 
@@ -299,7 +301,7 @@ pub(crate) fn turn_end() -> EventBody {
         user_message_uuid: None,
         user_message_uuids: Vec::new(),
         queued_turn_count: 0,
-        ttft_ms: None,
+        times: ResultTimes::default(),
         result_index: 0,
         unfinished_agents: Vec::new(),
         origin: None,

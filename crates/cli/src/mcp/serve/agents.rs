@@ -239,6 +239,7 @@ impl View for Watch {
             | EventBody::PromptSuggestion(_)
             | EventBody::RateLimitEvent(_)
             | EventBody::ToolUseSummary(_)
+            | EventBody::ActiveGoal { .. }
             | EventBody::ConversationReset { .. }
             | EventBody::Relayed(_) => {}
         }

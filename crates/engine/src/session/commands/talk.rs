@@ -11,7 +11,7 @@ use crate::agent::shared::Shared;
 use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::session::{Session, side_question};
-use crate::turn::driver::{Goal, Run};
+use crate::turn::driver::Run;
 
 /// Asks a side question, which never enters the conversation.
 pub(super) async fn ask_aside(
@@ -38,19 +38,23 @@ impl Session {
         condition: &str,
         cancel: &CancellationToken,
     ) -> Result<CommandEnd, JournalError> {
-        let goal = &mut self.driver.stop_rules.goal;
         match condition {
             "" => {
-                let shown = goal.as_ref().map(|goal| format!("The goal: {}", goal.condition));
+                let shown = self
+                    .driver
+                    .stop_rules
+                    .goal
+                    .as_ref()
+                    .map(|goal| format!("The goal: {}", goal.condition));
                 return Ok(CommandEnd::Said(
                     shown.unwrap_or_else(|| "There is no goal.".to_owned()),
                 ));
             }
             "clear" | "stop" | "off" => {
-                *goal = None;
+                self.driver.set_goal(None);
                 return Ok(CommandEnd::Said("There is no goal any more.".to_owned()));
             }
-            condition => *goal = Some(Goal::new(condition.to_owned())),
+            condition => self.driver.set_goal(Some(condition.to_owned())),
         }
         let text = format!("Work until this holds, and show that it does: {condition}");
         let item = Item {

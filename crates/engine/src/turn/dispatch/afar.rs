@@ -42,7 +42,7 @@ impl Dispatch {
         let decision = self.judge(&ready);
         // The rules of this process are those that it began with; they can only forbid more.
         if decision.verdict == Verdict::Deny {
-            return Dispatched::denied(&call.id, decision.reason.to_string(), false);
+            return Dispatched::denied(&call.id, (&decision.reason).into(), false);
         }
         let is_below = self.agent.identity.team.is_none();
         let must_ask =
@@ -79,7 +79,7 @@ impl Dispatch {
         };
         let decision = self.judge(&ready);
         if decision.verdict == Verdict::Deny {
-            return Dispatched::denied(&call.id, decision.reason.to_string(), false);
+            return Dispatched::denied(&call.id, (&decision.reason).into(), false);
         }
         let ready = Ready { is_approved: permitted.is_approved, ..ready };
         let mut dispatched = self.execute(ready, context, &mut aside).await;
@@ -154,7 +154,9 @@ impl Dispatch {
                         Question { reason: AskReason::other(text), is_for_person: false };
                     self.approved(ready, question, &context, &mut aside).await
                 }
-                Some(text) => Err(Box::new(Dispatched::denied(&call.id, text, false))),
+                Some(text) => {
+                    Err(Box::new(Dispatched::denied(&call.id, AskReason::other(text), false)))
+                }
                 None => Ok(ready),
             }
         };

@@ -78,7 +78,8 @@ impl Dispatch {
         if let Some(message) = verdict.denial(&ready.call.name) {
             let reason = verdict.reason.unwrap_or_else(|| "a hook denied it".to_owned());
             let error = Dispatched::error(&ready.call.id, contain(&message).into_owned());
-            let denied = CallDenied { reason, interrupt: false, is_told: false };
+            let kind = Some("hook".to_owned());
+            let denied = CallDenied { reason, kind, interrupt: false, is_told: false };
             return Err(Box::new(Dispatched { denied: Some(denied), ..error }));
         }
         // A hook that was cut off might have said no.

@@ -312,6 +312,7 @@ impl Driver {
                 tool_name: call.name.clone(),
                 tool_use_id: call.id.clone(),
                 agent_id: self.identity().id.clone(),
+                decision_reason_type: denied.kind.clone(),
                 decision_reason: reason.clone(),
                 message: format!("{} was not allowed: {reason}", call.name),
             })));

@@ -49,7 +49,7 @@ impl Driver {
     pub(crate) fn begin_anew(&mut self) -> Result<RecordId, JournalError> {
         let record = self.journal.branch_from(None)?;
         self.go_on_with(Loaded::default());
-        self.stop_rules.goal = None;
+        self.set_goal(None);
         Ok(record)
     }
 

@@ -14,7 +14,7 @@ use centurion_protocol::{Block, RecordId};
 use tokio_util::sync::CancellationToken;
 
 use super::record::shown_message;
-use super::{Driver, is_blank};
+use super::{Driver, Run, is_blank};
 
 /// Blocks that were shown before their answer was whole.
 #[derive(Debug, Default)]
@@ -108,6 +108,7 @@ impl Driver {
     /// Shows the blocks that have ended since the last time.
     pub(super) async fn show_ended(
         &mut self,
+        run: &mut Run,
         builder: &mut AnswerBuilder,
         cancel: &CancellationToken,
     ) {
@@ -128,6 +129,7 @@ impl Driver {
             let shown = Assistant { request_id, ..self.shown(message) };
             self.shared.show_as(id, EventBody::Assistant(Box::new(shown)));
             self.early.seen.push(Some(Seen { id, digest }));
+            run.times.shown.get_or_insert(run.started.elapsed());
             self.tell_display(id, &block, cancel).await;
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! The agent's own model is asked beside the conversation, with all that was said, if the goal is reached.
 
+use centurion_protocol::sdk::{ActiveGoal, EventBody};
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, Run};
@@ -15,20 +16,26 @@ const QUESTION: &str = "Decide whether the goal below is reached, from what this
     without evidence does not count. Call no tools. Answer with one line: `YES` or `NO`, a colon, and the reason in one \
     sentence.";
 
-/// A goal, and how often it was missed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Goal {
-    pub(crate) condition: String,
-    missed: u32,
-}
-
-impl Goal {
-    pub(crate) fn new(condition: String) -> Self {
-        Self { condition, missed: 0 }
-    }
-}
-
 impl Driver {
+    /// Sets the goal that the agent works for, or none any more.
+    pub(crate) fn set_goal(&mut self, condition: Option<String>) {
+        let goal = condition.map(|condition| ActiveGoal {
+            condition,
+            iterations: 0,
+            set_at: self.shared.world.now().as_millisecond(),
+            tokens_at_start: self.context_parts().iter().map(|part| part.tokens).sum(),
+            last_reason: None,
+        });
+        self.change_goal(goal);
+    }
+
+    fn change_goal(&mut self, goal: Option<ActiveGoal>) {
+        if self.stop_rules.goal != goal {
+            self.stop_rules.goal.clone_from(&goal);
+            self.shared.show(EventBody::ActiveGoal { value: goal });
+        }
+    }
+
     /// The reason why the agent has to go on, if a person set a goal that is not reached. One that is reached is over.
     pub(super) async fn goal_missed(
         &mut self,
@@ -36,7 +43,7 @@ impl Driver {
         cancel: &CancellationToken,
     ) -> Option<String> {
         let goal = self.stop_rules.goal.clone().filter(|_| self.identity().is_main())?;
-        if goal.missed >= MOST_TIMES {
+        if goal.iterations >= MOST_TIMES {
             let message =
                 format!("the goal was not reached after {MOST_TIMES} tries; it is given up");
             self.give_up_goal(message);
@@ -48,7 +55,7 @@ impl Driver {
             biased;
             () = cancel.cancelled() => {
                 // The next prompt is about something else.
-                self.stop_rules.goal = None;
+                self.change_goal(None);
                 return None;
             }
             answer = fork.ask(&self.shared) => answer,
@@ -67,10 +74,14 @@ impl Driver {
         if verdict.eq_ignore_ascii_case("yes") {
             let message = format!("the goal is reached: {}", reason.trim());
             self.dispatch.agent.inform("info", message);
-            self.stop_rules.goal = None;
+            self.change_goal(None);
             return None;
         }
-        self.stop_rules.goal = Some(Goal { missed: goal.missed + 1, ..goal.clone() });
+        self.change_goal(Some(ActiveGoal {
+            iterations: goal.iterations + 1,
+            last_reason: Some(reason.trim().to_owned()),
+            ..goal.clone()
+        }));
         let text = format!(
             "The goal is not reached yet ({}). Go on until it is: {}",
             reason.trim(),
@@ -81,7 +92,7 @@ impl Driver {
 
     fn give_up_goal(&mut self, message: String) {
         self.dispatch.agent.inform("warning", message.clone());
-        self.stop_rules.goal = None;
+        self.change_goal(None);
         self.stop_rules.given_up = Some(message);
     }
 }

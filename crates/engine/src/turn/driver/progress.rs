@@ -3,7 +3,7 @@
 use centurion_model::{BlockStart, Delta, StreamEvent};
 use centurion_protocol::sdk::{EventBody, RateLimitEvent, Status, System, ThinkingTokens};
 
-use super::Driver;
+use super::{Driver, Run};
 
 /// The estimated tokens of thinking between two events about it.
 const STEP: u64 = 50;
@@ -38,7 +38,8 @@ impl ThinkingCount {
 
 impl Driver {
     /// Tells that a request is on its way.
-    pub(super) fn tell_request(&self) {
+    pub(super) fn tell_request(&self, run: &mut Run) {
+        run.times.request.get_or_insert(run.started.elapsed());
         if self.identity().is_main() {
             let status = Status { status: Some("requesting"), ..Status::default() };
             self.shared.show(EventBody::System(System::Status(status)));

@@ -192,10 +192,8 @@ impl Driver {
         cancel: &CancellationToken,
     ) -> Result<Streamed, JournalError> {
         let request = self.next_request(max_tokens);
-        let patience = match self.settings.fallback_models.as_slice() {
-            [] => Patience::Full,
-            _ => Patience::Brief,
-        };
+        let is_last = self.settings.fallback_models.is_empty();
+        let patience = if is_last { Patience::Full } else { Patience::Brief };
         let task = self.task().cloned();
         let waits = || task.as_ref().map(|task| task.stall.pause());
         // While the provider wants it to wait, its silence is no stall.
@@ -204,7 +202,7 @@ impl Driver {
         let mut builder = AnswerBuilder::default();
         let mut thinking = ThinkingCount::default();
         self.early.begin_try();
-        self.tell_request();
+        self.tell_request(run);
         loop {
             let event = tokio::select! {
                 biased;
@@ -231,7 +229,7 @@ impl Driver {
                     self.show_piece(run, &event);
                     builder.push(&event);
                     if matches!(event, StreamEvent::BlockStop { .. }) {
-                        self.show_ended(&mut builder, cancel).await;
+                        self.show_ended(run, &mut builder, cancel).await;
                     }
                     if self.settings.partial_messages {
                         self.wait_for_reader(cancel).await;
@@ -353,8 +351,13 @@ impl Driver {
     }
 
     fn show_piece(&self, run: &mut Run, event: &StreamEvent) {
-        if run.first_token.is_none() && matches!(event, StreamEvent::Delta { .. }) {
-            run.first_token = Some(run.started.elapsed());
+        let since = run.started.elapsed();
+        run.times.event.get_or_insert(since);
+        if matches!(event, StreamEvent::Delta { .. }) {
+            run.times.token.get_or_insert(since);
+            if self.settings.partial_messages {
+                run.times.shown.get_or_insert(since);
+            }
         }
         if self.settings.partial_messages {
             let ends =

@@ -2,7 +2,7 @@
 
 use std::sync::Weak;
 
-use centurion_hooks::{HookProgress, HookResponse, HookStarted, HookWatcher, LateReply};
+use centurion_hooks::{Event, HookProgress, HookResponse, HookStarted, HookWatcher, LateReply};
 use centurion_protocol::Block;
 use centurion_protocol::sdk::{EventBody, System};
 use serde_json::{Value, to_value};
@@ -16,13 +16,15 @@ use crate::message::queue::{Item, Origin, Priority};
 pub(crate) struct HookWatch {
     /// Weak, because the session owns the hooks.
     pub(crate) shared: Weak<Shared>,
-    /// True if every run of a hook is an event.
+    /// True if every run of a hook is an event, and not only those at the start of a session.
     pub(crate) shows_runs: bool,
 }
 
 impl HookWatch {
-    fn show(&self, event: impl FnOnce(Value) -> System, hook: &impl serde::Serialize) {
-        if self.shows_runs
+    /// Shows a run of a hook. Hosts are told of those at the start of a session without asking for them.
+    fn show(&self, at: Event, event: impl FnOnce(Value) -> System, hook: &impl serde::Serialize) {
+        let is_shown = self.shows_runs || matches!(at, Event::SessionStart | Event::Setup);
+        if is_shown
             && let Some(shared) = self.shared.upgrade()
             && let Ok(hook) = to_value(hook)
         {
@@ -33,15 +35,15 @@ impl HookWatch {
 
 impl HookWatcher for HookWatch {
     fn started(&self, hook: HookStarted) {
-        self.show(System::HookStarted, &hook);
+        self.show(hook.hook_event, System::HookStarted, &hook);
     }
 
     fn progressed(&self, hook: HookProgress) {
-        self.show(System::HookProgress, &hook);
+        self.show(hook.hook_event, System::HookProgress, &hook);
     }
 
     fn ended(&self, hook: HookResponse) {
-        self.show(System::HookResponse, &hook);
+        self.show(hook.hook_event, System::HookResponse, &hook);
     }
 
     fn late(&self, reply: LateReply) {

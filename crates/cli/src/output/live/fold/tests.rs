@@ -1,8 +1,8 @@
 //! Runs with agents, as a person reads them.
 
 use centurion_protocol::sdk::{
-    AgentTag, Assistant, AssistantMessage, EventBody, PermissionDenied, RunResult, System,
-    TaskNotification, TaskPatch, TaskProgress, TaskStarted, TaskUpdated, TaskUsage, User,
+    AgentTag, Assistant, AssistantMessage, EventBody, PermissionDenied, ResultTimes, RunResult,
+    System, TaskNotification, TaskPatch, TaskProgress, TaskStarted, TaskUpdated, TaskUsage, User,
     UserMessage,
 };
 use centurion_protocol::{
@@ -171,7 +171,7 @@ fn run_ends(outcome: Outcome) -> EventBody {
         subagent_stats: None,
         api_error_status: None,
         errors: None,
-        ttft_ms: None,
+        times: ResultTimes::default(),
         result_index: 0,
         user_message_uuid: None,
         user_message_uuids: Vec::new(),
@@ -320,6 +320,7 @@ fn an_agent_that_goes_on_keeps_its_name() {
 #[test]
 fn a_call_that_started_no_agent_is_shown_with_the_reason() {
     let denied = EventBody::System(System::PermissionDenied(PermissionDenied {
+        decision_reason_type: None,
         tool_name: "Write".to_owned(),
         tool_use_id: ToolUseId::new("c1"),
         agent_id: Some(AgentId::new(SCOUT.id)),
