@@ -162,5 +162,7 @@ mod waiting;
 mod web_search;
 #[path = "program/window.rs"]
 mod window;
+#[path = "program/whose_events.rs"]
+mod whose_events;
 #[path = "program/worktrees.rs"]
 mod worktrees;
