@@ -19,7 +19,7 @@ use thiserror::Error;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::content;
+use crate::content::{self, Part};
 use crate::link::Live;
 use crate::name::cut;
 use crate::progress::Progress;
@@ -43,16 +43,21 @@ pub struct CallOptions {
 /// The result of a tool.
 #[derive(Clone, Debug)]
 pub struct CallOutput {
-    pub content: Vec<ToolResultContent>,
+    pub(crate) parts: Vec<Part>,
     pub structured: Option<Value>,
     /// Whether the tool itself reports a failure.
     pub is_error: bool,
 }
 
 impl CallOutput {
+    /// The result in forms that a model can read; bytes that it cannot see are described.
+    pub fn content(&self) -> Vec<ToolResultContent> {
+        self.parts.iter().cloned().map(Part::described).collect()
+    }
+
     /// All text of the result.
     pub fn text(&self) -> String {
-        content::text(&self.content)
+        content::text(&self.content())
     }
 }
 
@@ -288,12 +293,12 @@ impl Call<'_> {
         match self.converse(params).await? {
             ServerResult::CallToolResult(result) => Ok(output(&result)),
             ServerResult::EmptyResult(_) => {
-                Ok(CallOutput { content: Vec::new(), structured: None, is_error: false })
+                Ok(CallOutput { parts: Vec::new(), structured: None, is_error: false })
             }
             // An unknown kind of content is still worth reading.
             ServerResult::CustomResult(result) => Ok(CallOutput {
                 is_error: result.0.get("isError").and_then(Value::as_bool).unwrap_or(false),
-                content: content::of_unknown(&result.0),
+                parts: content::of_unknown(&result.0),
                 structured: None,
             }),
             _ => Err(self.unexpected()),
@@ -303,7 +308,7 @@ impl Call<'_> {
 
 fn output(result: &CallToolResult) -> CallOutput {
     CallOutput {
-        content: content::of_result(result),
+        parts: content::of_result(result),
         structured: result.structured_content.clone(),
         is_error: result.is_error.unwrap_or(false),
     }

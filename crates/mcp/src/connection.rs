@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::DropGuard;
 
+use crate::bytes::Bytes;
 use crate::call::{Call, CallError, CallOptions, CallOutput, Patience};
 use crate::catalog::{
     Prompt, PromptMessage, PromptText, Resource, ResourceContent, ResourceTemplate, ServerInfo,
@@ -156,6 +157,13 @@ impl Connection {
             }
             _ => Err(CallError::Unexpected { server: self.server.name.clone() }),
         }
+    }
+
+    /// Keeps bytes of a resource in a file, and gives the words that stand for them.
+    pub async fn keep_bytes(&self, uri: &str, mime_type: Option<&str>, data: &str) -> String {
+        let media_type = mime_type.unwrap_or("application/octet-stream").to_owned();
+        let bytes = Bytes { what: format!("resource {uri}"), media_type, data: data.to_owned() };
+        bytes.keep(&self.link.settings.output_dir).await
     }
 
     /// Calls a tool by the server's own name for it, without limits on the result: for hooks and for tools that answer

@@ -1,31 +1,70 @@
 //! Converts the results of a server into forms that a model can read.
 
+use std::path::Path;
+
 use centurion_protocol::ToolResultContent;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
+
+use crate::bytes::Bytes;
 
 /// The largest picture that providers accept: five megabytes, as base64.
 const MOST_IMAGE: usize = 5 * 1024 * 1024 * 4 / 3;
 
 /// The parts of a call's result.
-pub(crate) fn of_result(result: &CallToolResult) -> Vec<ToolResultContent> {
-    let mut content: Vec<_> = result.content.iter().map(of_block).collect();
+pub(crate) fn of_result(result: &CallToolResult) -> Vec<Part> {
+    let mut content: Vec<_> = result.content.iter().map(part_of_block).collect();
     if content.is_empty()
         && let Some(structured) = &result.structured_content
     {
-        content.push(ToolResultContent::Text(structured.to_string()));
+        content.push(text_part(structured.to_string()));
     }
     content
 }
 
-/// A result of unknown form, as its JSON.
-pub(crate) fn of_unknown(result: &Value) -> Vec<ToolResultContent> {
-    vec![ToolResultContent::Text(result.to_string())]
+/// A part of what a server says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Shown(ToolResultContent),
+    /// Bytes that no model can see.
+    Hidden(Bytes),
 }
 
+impl Part {
+    /// The part in words where it cannot be shown.
+    pub(crate) fn described(self) -> ToolResultContent {
+        match self {
+            Self::Shown(content) => content,
+            Self::Hidden(bytes) => ToolResultContent::Text(bytes.description()),
+        }
+    }
+
+    /// The same, with a file for what cannot be shown.
+    pub(crate) async fn kept(self, directory: &Path) -> ToolResultContent {
+        match self {
+            Self::Shown(content) => content,
+            Self::Hidden(bytes) => ToolResultContent::Text(bytes.keep(directory).await),
+        }
+    }
+}
+
+fn text_part(text: String) -> Part {
+    Part::Shown(ToolResultContent::Text(text))
+}
+
+/// A result of unknown form, as its JSON.
+pub(crate) fn of_unknown(result: &Value) -> Vec<Part> {
+    vec![text_part(result.to_string())]
+}
+
+/// A block of a prompt.
 pub(crate) fn of_block(block: &ContentBlock) -> ToolResultContent {
+    part_of_block(block).described()
+}
+
+fn part_of_block(block: &ContentBlock) -> Part {
     match block {
-        ContentBlock::Text(text) => ToolResultContent::Text(text.text.clone()),
+        ContentBlock::Text(text) => text_part(text.text.clone()),
         ContentBlock::Image(image) => of_bytes("image", &image.mime_type, &image.data),
         ContentBlock::Audio(audio) => of_bytes("audio", &audio.mime_type, &audio.data),
         ContentBlock::Resource(resource) => of_resource(&resource.resource),
@@ -37,37 +76,34 @@ pub(crate) fn of_block(block: &ContentBlock) -> ToolResultContent {
             if let Some(description) = &link.description {
                 text = format!("{text}: {description}");
             }
-            ToolResultContent::Text(text + "]")
+            text_part(text + "]")
         }
-        other => ToolResultContent::Text(serde_json::to_string(other).unwrap_or_default()),
+        other => text_part(serde_json::to_string(other).unwrap_or_default()),
     }
 }
 
-pub(crate) fn of_resource(resource: &ResourceContents) -> ToolResultContent {
+fn of_resource(resource: &ResourceContents) -> Part {
     match resource {
         ResourceContents::TextResourceContents { uri, text, .. } => {
-            ToolResultContent::Text(format!("[resource {uri}]\n{text}"))
+            text_part(format!("[resource {uri}]\n{text}"))
         }
         ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
             let kind = mime_type.as_deref().unwrap_or("application/octet-stream");
             of_bytes(&format!("resource {uri}"), kind, blob)
         }
-        other => ToolResultContent::Text(serde_json::to_string(other).unwrap_or_default()),
+        other => text_part(serde_json::to_string(other).unwrap_or_default()),
     }
 }
 
-/// Bytes as base64: an image where a model can see it, otherwise a description.
-fn of_bytes(what: &str, media_type: &str, data: &str) -> ToolResultContent {
+/// Bytes as base64: an image or a document where a model can see it.
+fn of_bytes(what: &str, media_type: &str, data: &str) -> Part {
     let (media_type, data) = (media_type.to_owned(), data.to_owned());
     match media_type.as_str() {
         "image/png" | "image/jpeg" | "image/gif" | "image/webp" if data.len() <= MOST_IMAGE => {
-            ToolResultContent::Image { media_type, data }
+            Part::Shown(ToolResultContent::Image { media_type, data })
         }
-        "application/pdf" => ToolResultContent::Document { media_type, data },
-        _ => ToolResultContent::Text(format!(
-            "[{what} of type {media_type}, {} bytes, which cannot be shown]",
-            data.len() / 4 * 3
-        )),
+        "application/pdf" => Part::Shown(ToolResultContent::Document { media_type, data }),
+        _ => Part::Hidden(Bytes { what: what.to_owned(), media_type, data }),
     }
 }
 
@@ -87,7 +123,8 @@ mod tests {
     use super::*;
 
     fn parts(result: Value) -> Vec<ToolResultContent> {
-        of_result(&serde_json::from_value(result).unwrap())
+        let parts = of_result(&serde_json::from_value(result).unwrap());
+        parts.into_iter().map(Part::described).collect()
     }
 
     #[test]

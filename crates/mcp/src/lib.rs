@@ -5,6 +5,7 @@
 //! caller passes the services that answer a server's questions.
 
 mod auth;
+mod bytes;
 mod call;
 mod catalog;
 mod client;

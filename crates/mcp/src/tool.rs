@@ -113,7 +113,11 @@ impl McpCall {
         let settings = &link.settings;
         let most = settings.limits.characters(entry.most_characters);
         let file = format!("{name}-{call}");
-        let parts = output::bound(result.content, most, &settings.output_dir, &file).await;
+        let mut content = Vec::with_capacity(result.parts.len());
+        for part in result.parts {
+            content.push(part.kept(&settings.output_dir).await);
+        }
+        let parts = output::bound(content, most, &settings.output_dir, &file).await;
         let data = serde_json::to_value(&parts).unwrap_or_default();
         if result.is_error {
             let message = content::text(&parts);

@@ -19,7 +19,7 @@ const WRITES: [&str; 9] = [
 ];
 
 /// Files that may, and what they write.
-const WRITERS: [(&str, &str); 28] = [
+const WRITERS: [(&str, &str); 29] = [
     ("crates/redact/src/kept_file.rs", "what a session keeps, redacted"),
     ("crates/tools/src/shell/redacted.rs", "outputs of commands, redacted"),
     ("crates/journal/src/transcript_file.rs", "records, redacted"),
@@ -38,6 +38,7 @@ const WRITERS: [(&str, &str); 28] = [
     ),
     ("crates/files/src/private.rs", "what its callers say, which are named here"),
     ("crates/files/src/replace.rs", "files of the user's, for the tools"),
+    ("crates/mcp/src/bytes.rs", "bytes of servers that are no text; text is redacted"),
     ("crates/mcp/src/auth/store.rs", "locks, and tokens of servers, which are credentials"),
     ("crates/sandbox/src/devices.rs", "empty files"),
     ("crates/sandbox/src/mounts.rs", "empty files"),

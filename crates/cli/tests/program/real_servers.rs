@@ -250,3 +250,25 @@ fn a_host_answers_what_servers_ask_and_without_a_host_the_answer_is_no() {
     assert!(servers.iter().all(|server| server["status"] == "connected"), "{servers:?}");
     assert_eq!(host.finish(), 0);
 }
+
+#[test]
+fn bytes_that_no_model_can_see_are_in_files_that_it_is_told_of() {
+    let program = Program::answering([
+        calls([
+            ("mcp__py__sing", json!({})),
+            ("ReadMcpResourceTool", json!({"server": "py", "uri": "blob://data"})),
+        ]),
+        Reply::text("done"),
+    ]);
+    let ended = run(&program, "go", &with("py", &python_server()));
+    let results = results(&ended);
+    for (result, kind, content) in [
+        (&results[0], "audio/wav", [0xFF, 0x00, 0x10, 0x80]),
+        (&results[1], "application/zip", [0x50, 0x4B, 0xFF, 0x00]),
+    ] {
+        let path = result.split("kept in ").nth(1).unwrap_or_else(|| panic!("{result}"));
+        let path = path.split(']').next().unwrap();
+        assert!(result.contains(&format!("{kind}, 4 bytes")), "{result}");
+        assert_eq!(std::fs::read(path).unwrap(), content);
+    }
+}

@@ -40,7 +40,7 @@ pub(super) async fn answer(control: &Control, request: ServerRequest) -> Answer 
 /// Calls a tool of a server without a turn of the model.
 async fn call(handle: &Handle, tool: &str, arguments: Map<String, Value>) -> Answer {
     let output = handle.call_server_tool(tool, arguments).await.map_err(Refusal::invalid)?;
-    let content = output.content.iter().map(|part| match part {
+    let content = output.content().into_iter().map(|part| match part {
         ToolResultContent::Text(text) => json!({"type": "text", "text": text}),
         ToolResultContent::Image { media_type, data } => {
             json!({"type": "image", "mimeType": media_type, "data": data})

@@ -53,7 +53,7 @@ impl Servers {
             let Some(connection) = self.find(server).filter(is_connected) else { continue };
             let uri = uri.trim_end_matches(['.', ',', ';', ')', '?', '!']);
             let content = match connection.read_resource(uri, &CallOptions::default()).await {
-                Ok(contents) => beginning(as_text(&contents)),
+                Ok(contents) => beginning(as_text(&connection, &contents).await),
                 Err(error) => format!("It could not be read: {error}"),
             };
             found.push(format!(

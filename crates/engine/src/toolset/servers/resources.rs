@@ -110,20 +110,22 @@ impl Tool for ReadMcpResource {
                 CallError::Cancelled => ToolError::Cancelled { partial: None },
                 other => ToolError::failed(other.to_string()),
             })?;
-        Ok(ToolOutput::text(as_text(&contents)))
+        Ok(ToolOutput::text(as_text(&connection, &contents).await))
     }
 }
 
-/// Renders resource contents for a model.
-pub(super) fn as_text(contents: &[ResourceContent]) -> String {
-    let text = |content: &ResourceContent| match content {
-        ResourceContent::Text { text, .. } => text.clone(),
-        ResourceContent::Blob { uri, mime_type, data } => {
-            let kind = mime_type.as_deref().unwrap_or("unknown type");
-            format!("[{uri}: {kind}, {} bytes of base64, not shown]", data.len())
-        }
-    };
-    contents.iter().map(text).collect::<Vec<_>>().join("\n\n")
+/// Renders resource contents for a model. Bytes go to files.
+pub(super) async fn as_text(connection: &Connection, contents: &[ResourceContent]) -> String {
+    let mut texts = Vec::with_capacity(contents.len());
+    for content in contents {
+        texts.push(match content {
+            ResourceContent::Text { text, .. } => text.clone(),
+            ResourceContent::Blob { uri, mime_type, data } => {
+                connection.keep_bytes(uri, mime_type.as_deref(), data).await
+            }
+        });
+    }
+    texts.join("\n\n")
 }
 
 impl Servers {
