@@ -13,6 +13,7 @@ use centurion_config::plugins::{Plugin, PluginCatalog, Power};
 use centurion_engine::PluginParts;
 use centurion_host::{LoadedPlugins, PluginSource, PluginsUnreadable};
 use centurion_protocol::SystemWorld;
+use parking_lot::Mutex;
 
 use crate::args::RunArgs;
 use crate::configuration::Configuration;
@@ -32,6 +33,15 @@ pub(crate) struct PluginReloader {
     /// The directories of the plugins that were on at the start.
     known: Vec<PathBuf>,
     judged: Arc<JudgedPlugins>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Directories of plugins that joined the session since its start.
+    added: Vec<PathBuf>,
+    /// The plugins that were read last, and the directories that joined for them.
+    read: Option<(Arc<PluginCatalog>, Vec<PathBuf>)>,
 }
 
 impl PluginReloader {
@@ -47,6 +57,7 @@ impl PluginReloader {
             working: working_directories(surroundings, added),
             known: plugins.enabled.iter().map(|plugin| plugin.root().to_owned()).collect(),
             judged: JudgedPlugins::new(plugins),
+            state: Mutex::default(),
         }
     }
 
@@ -55,14 +66,19 @@ impl PluginReloader {
         &self.judged
     }
 
-    fn try_load(&self) -> anyhow::Result<LoadedPlugins> {
+    fn try_load(&self, added: &[PathBuf]) -> anyhow::Result<LoadedPlugins> {
         let Self { args, surroundings, .. } = self;
         let configuration = Configuration::load(surroundings, &args.settings)?;
         let settings = &configuration.settings;
-        let directories = args.delegation.plugin_dirs();
+        for directory in added {
+            anyhow::ensure!(directory.is_dir(), "{} is no directory", directory.display());
+        }
+        let mut all = self.state.lock().added.clone();
+        all.extend(added.iter().filter(|it| !all.contains(it)).cloned().collect::<Vec<_>>());
+        let directories = [&args.delegation.plugin_dirs()[..], &all].concat();
         let plugins = delegation::plugins(surroundings, settings, &directories, &SystemWorld)?;
         delegation::prepare_plugins(&plugins);
-        self.judged.replace(&plugins);
+        self.state.lock().read = Some((Arc::clone(&plugins), all));
         let (acting, waiting): (Vec<_>, Vec<_>) =
             plugins.enabled.iter().cloned().partition(|plugin| self.may_act(plugin));
         for plugin in &waiting {
@@ -108,7 +124,15 @@ fn is_near(one: &Path, other: &Path) -> bool {
 }
 
 impl PluginSource for PluginReloader {
-    fn load(&self) -> Result<LoadedPlugins, PluginsUnreadable> {
-        self.try_load().map_err(|error| PluginsUnreadable(format!("{error:#}")))
+    fn accept(&self) {
+        let mut state = self.state.lock();
+        if let Some((plugins, added)) = state.read.take() {
+            self.judged.replace(&plugins);
+            state.added = added;
+        }
+    }
+
+    fn load(&self, added: &[PathBuf]) -> Result<LoadedPlugins, PluginsUnreadable> {
+        self.try_load(added).map_err(|error| PluginsUnreadable(format!("{error:#}")))
     }
 }

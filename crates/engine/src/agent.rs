@@ -2,6 +2,7 @@
 
 pub(crate) mod background_tasks;
 pub(crate) mod builder;
+pub(crate) mod context_file;
 pub(crate) mod delegation;
 pub(crate) mod evidence;
 pub(crate) mod fork_point;

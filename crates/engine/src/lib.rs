@@ -54,6 +54,7 @@ mod toolset;
 mod turn;
 
 pub use agent::builder::{AgentServers, AgentServersError, BroughtBy, ServersError, TASK_TOOLS};
+pub use agent::context_file::ContextFile;
 pub use agent::isolation::IsolationError;
 pub use agent::isolation::entered::{EnterError, usual_name as worktree_name};
 pub use agent::isolation::guarded_git::GuardedGit;

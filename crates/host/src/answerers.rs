@@ -211,6 +211,7 @@ mod tests {
             suggestions: Vec::new(),
             agent: None,
             server: None,
+            is_for_person: false,
         }
     }
 

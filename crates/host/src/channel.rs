@@ -7,15 +7,17 @@ mod late;
 mod permission;
 mod state;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use centurion_engine::{Answerer, Ask, ElicitFuture, HookHost, ReplyFuture, Unanswered};
 use centurion_hooks::DelegateFuture;
 
 use centurion_mcp::{
-    Elicitation, ElicitationAnswer, ElicitationKind, HostError, HostFuture, SdkChannel,
+    Elicitation, ElicitationAnswer, ElicitationKind, HostError, HostFuture, SdkChannel, SdkInbox,
 };
 use centurion_protocol::{SessionId, ToolUseId, World};
+use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -32,6 +34,8 @@ pub struct HostChannel {
     requests: Requests,
     withdrawn: Withdrawn,
     state: State,
+    /// The ways to the servers that live in the host, by their names.
+    inboxes: Mutex<HashMap<String, SdkInbox>>,
 }
 
 impl HostChannel {
@@ -42,12 +46,21 @@ impl HostChannel {
         reported: Option<SessionId>,
     ) -> Self {
         let (requests, withdrawn) = (Requests::default(), Withdrawn::default());
-        Self { output, world, requests, withdrawn, state: State::new(reported) }
+        let (state, inboxes) = (State::new(reported), Mutex::default());
+        Self { output, world, requests, withdrawn, state, inboxes }
     }
 
     /// Prints a line that is no event of the session.
     pub fn send(&self, line: &Value) {
         self.output.json_line(line);
+    }
+
+    /// Passes on what a server in the host says by itself.
+    pub(crate) fn pass_on(&self, server: &str, message: Value) -> Result<(), HostError> {
+        match self.inboxes.lock().get(server) {
+            Some(inbox) => inbox(message),
+            None => Err(format!("there is no server `{server}` of the host").into()),
+        }
     }
 
     /// Tells the host that its request has begun, whose answer takes long.
@@ -136,6 +149,10 @@ impl SdkChannel for HostChannel {
             Ok(answer.get("mcp_response").cloned().filter(|response| response.get("id").is_some()))
         })
     }
+
+    fn listen(&self, server: &str, inbox: SdkInbox) {
+        self.inboxes.lock().insert(server.to_owned(), inbox);
+    }
 }
 
 impl Answerer for HostChannel {
@@ -156,6 +173,9 @@ impl Answerer for HostChannel {
                 "permission_suggestions": ask.suggestions,
                 "agent_id": ask.agent.as_ref().map(|agent| &agent.id),
                 "agent": ask.agent,
+                "requires_user_interaction": ask.is_for_person.then_some(true),
+                "suppress_always_allow_rule": keeps_no_rule(&ask.suggestions).then_some(true),
+                "default_to_no": (ask.reason.kind == "safetyCheck").then_some(true),
             }));
             self.ask_host(request).await.map(|answer| reply(&answer)).map_err(Unanswered::from)
         })
@@ -172,6 +192,11 @@ impl Answerer for HostChannel {
     fn settled_elsewhere(&self, call: &ToolUseId) {
         self.withdrawn.forget(call);
     }
+}
+
+/// Tells whether no answer could hold for longer than this call by a rule.
+fn keeps_no_rule(suggestions: &[Value]) -> bool {
+    !suggestions.iter().any(|it| it["type"] == "addRules")
 }
 
 /// The model's description of the call, if it gives one.
@@ -292,6 +317,7 @@ mod tests {
             suggestions: Vec::new(),
             agent: None,
             server: None,
+            is_for_person: false,
         };
         assert!(matches!(answerers.answer(ask).await, Ok(Reply::Allowed { .. })));
         output.finish().await.unwrap();

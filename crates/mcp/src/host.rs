@@ -63,4 +63,13 @@ pub trait SdkChannel: Send + Sync {
         server: &'a str,
         message: Value,
     ) -> HostFuture<'a, Result<Option<Value>, HostError>>;
+
+    /// Gives the host a way to pass on what a server says by itself: notifications, and requests of its own. A later way
+    /// to the same server takes the place of an earlier one.
+    fn listen(&self, server: &str, inbox: SdkInbox) {
+        let _ = (server, inbox);
+    }
 }
+
+/// Takes a message of a server inside the host; `Err` says why it was not taken.
+pub type SdkInbox = Box<dyn Fn(Value) -> Result<(), HostError> + Send + Sync>;

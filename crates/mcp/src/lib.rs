@@ -36,7 +36,7 @@ pub use catalog::{
 pub use connection::Connection;
 pub use host::{
     Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, HostError, HostFuture, Sampler,
-    SdkChannel,
+    SdkChannel, SdkInbox,
 };
 pub use name::{prompt_name, tool_name};
 pub use pool::{Pool, PoolOptions, ServerJudge};

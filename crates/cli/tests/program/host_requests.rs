@@ -389,3 +389,145 @@ fn settings_are_shown_without_the_values_of_variables() {
     assert_eq!(rules["state"]["rules"], json!([rule]));
     assert_eq!(host.finish(), 0);
 }
+
+#[test]
+fn a_host_calls_tools_and_reads_pages_of_servers_beside_the_conversation() {
+    let program = Program::answering([Reply::text("ok")]);
+    let flags = with("py", &python_server());
+    let mut host = Host::start(&program, &flags.iter().map(String::as_str).collect::<Vec<_>>());
+    host.say("go");
+    host.result();
+    let call = |more: Value| {
+        let mut request =
+            json!({"subtype": "mcp_call", "tool": "mcp__py__add", "arguments": {"a": 2, "b": 40}});
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        request
+    };
+    let done = host.ask(&call(json!({"timeout_ms": 30_000})));
+    assert_eq!(done["response"]["content"], json!([{"type": "text", "text": "42"}]), "{done}");
+    assert_eq!(done["response"]["isError"], false);
+    let hang = json!({"tool": "mcp__py__hang", "arguments": {"mark": "0"}, "timeout_ms": 1});
+    let late = host.ask(&call(hang));
+    assert!(late["error"].as_str().unwrap().contains("within 1000 ms"), "{late}");
+    for more in [
+        json!({"check_permissions": true}),
+        json!({"input_files": [{"name": "a", "lane_path": "/a"}]}),
+    ] {
+        assert_eq!(
+            host.ask(&call(more))["error_code"],
+            "invalid_request",
+            "it is not run unchecked"
+        );
+    }
+    let page = json!({"subtype": "mcp_read_resource", "serverName": "py", "uri": "ui://panel"});
+    let page = host.ask(&page);
+    let content = json!([{"uri": "ui://panel", "mimeType": "text/html", "text": "<p>hello</p>"}]);
+    assert_eq!(page["response"]["contents"], content, "{page}");
+    assert_eq!(program.server().requests().len(), 1, "no model is asked");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_host_sees_the_instruction_files_and_agents_that_fill_the_window() {
+    let program = Program::answering([Reply::text("ok")]);
+    let instructions = program.scratch.write("CLAUDE.md", "Use tabs, and say so. ".repeat(20));
+    program.scratch.write(
+        ".claude/agents/helper.md",
+        "---\nname: helper\ndescription: Helps with everything.\n---\nHelp.\n",
+    );
+    let mut host = Host::start(&program, &[]);
+    host.say("go");
+    host.result();
+    let usage = host.ask(&json!({"subtype": "get_context_usage", "detail": "summary"}));
+    let usage = &usage["response"];
+    let file = &usage["memoryFiles"][0];
+    let path = instructions.canonicalize().unwrap();
+    assert_eq!((&file["path"], &file["type"]), (&json!(path), &json!("Project")), "{usage}");
+    assert!(file["tokens"].as_u64().unwrap() > 100, "{file}");
+    let [agent] = &usage["agents"].as_array().unwrap()[..] else { panic!("{usage}") };
+    assert_eq!(
+        (&agent["agentType"], &agent["source"]),
+        (&json!("helper"), &json!("projectSettings"))
+    );
+    assert!(usage["apiUsage"]["output_tokens"].as_u64().unwrap() > 0, "{usage}");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_host_adds_a_plugin_unless_that_would_change_the_tools_of_a_conversation() {
+    let program = Program::answering([Reply::text("ok"), Reply::text("ok")]);
+    let kit = program.scratch.home().join("kit");
+    std::fs::create_dir_all(kit.join(".claude-plugin")).unwrap();
+    std::fs::create_dir_all(kit.join("agents")).unwrap();
+    std::fs::write(kit.join(".claude-plugin/plugin.json"), r#"{"name": "kit"}"#).unwrap();
+    let agent = "---\nname: smith\ndescription: Mends.\n---\nMend.\n";
+    std::fs::write(kit.join("agents/smith.md"), agent).unwrap();
+    let servers = json!({"mcpServers": {"py": python_server()}});
+    std::fs::write(kit.join(".mcp.json"), servers.to_string()).unwrap();
+    let mut host = Host::start(&program, &[]);
+    host.say("go");
+    host.result();
+    let add = |more: Value| {
+        let mut request = json!({
+            "subtype": "reload_plugins", "add_plugins": [{"type": "local", "path": kit}],
+        });
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        request
+    };
+    let held = host.ask(&add(json!({"hold_on_cache_impact": true})))["response"].clone();
+    assert_eq!((&held["held"], &held["plugins"]), (&json!(true), &json!([])), "{held}");
+    assert_eq!(held["cache_impact"]["mcp_servers_added"], json!(["plugin:kit:py"]));
+    let plain = host.ask(&json!({"subtype": "reload_plugins"}))["response"].clone();
+    assert_eq!(plain["plugins"], json!([]), "what was held has not joined");
+    for (path, kind) in [("kit", "local"), ("/nowhere/at/all", "local"), ("/", "remote")] {
+        let plugin = json!({"add_plugins": [{"type": kind, "path": path}]});
+        assert_eq!(host.ask(&add(plugin))["error_code"], "invalid_request", "{path}");
+    }
+    let added = host.ask(&add(json!({})))["response"].clone();
+    assert_eq!(added["plugins"][0]["name"], "kit", "{added}");
+    assert!(added["agents"].as_array().unwrap().iter().any(|it| it["name"] == "kit:smith"));
+    assert_eq!(added.get("held"), None);
+    let again = json!({"subtype": "reload_plugins", "hold_on_cache_impact": true});
+    let again = host.ask(&again)["response"].clone();
+    assert_eq!(
+        (&again["held"], &again["plugins"][0]["name"]),
+        (&json!(false), &json!("kit")),
+        "it stays"
+    );
+    host.say("more");
+    let events = host.until(|event| event["type"] == "result");
+    let init = events.iter().find(|event| event["subtype"] == "init").unwrap();
+    assert!(init["tools"].to_string().contains("mcp__plugin_kit_py__add"), "{init}");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_question_says_what_a_host_may_offer_as_its_answer() {
+    let program = Program::answering([
+        Reply::blocks([sse::tool_use("toolu_1", "Bash", json!({"command": "rm -rf /"}))]),
+        Reply::blocks([sse::tool_use("toolu_2", "Bash", json!({"command": "touch x"}))]),
+        Reply::blocks([sse::tool_use(
+            "toolu_3",
+            "AskUserQuestion",
+            json!({"questions": [{
+                "question": "Which?", "header": "Which", "multiSelect": false,
+                "options": [{"label": "a", "description": "a"}, {"label": "b", "description": "b"}],
+            }]}),
+        )]),
+        Reply::text("done"),
+    ]);
+    let mut host = Host::start(&program, &["--permission-prompt-tool", "stdio"]);
+    host.say("go");
+    let fields = ["default_to_no", "suppress_always_allow_rule", "requires_user_interaction"];
+    for expected in [[true, true, false], [false, false, false], [false, true, true]] {
+        let ask = host.until(|event| event["type"] == "control_request").pop().unwrap();
+        let said = fields.map(|field| ask["request"][field] == true);
+        assert_eq!(said, expected, "{ask}");
+        let answer = json!({"behavior": "deny", "message": "no"});
+        let response =
+            json!({"subtype": "success", "request_id": ask["request_id"], "response": answer});
+        host.send(&json!({"type": "control_response", "response": response}));
+    }
+    assert_eq!(host.result()["result"], "done");
+    assert_eq!(host.finish(), 0);
+}

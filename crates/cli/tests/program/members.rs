@@ -125,6 +125,11 @@ fn what_a_member_asks_is_put_to_the_host_with_its_name_and_settles() {
         let ask = host.until(|event| event["type"] == "control_request").pop().unwrap();
         assert_eq!(ask["request"]["input"]["command"], format!("touch {file}"), "{ask}");
         assert!(ask["request"]["agent_id"].is_string(), "{ask}");
+        let agent = &ask["request"]["agent"];
+        assert_eq!(agent["id"], ask["request"]["agent_id"]);
+        assert_eq!((&agent["name"], &agent["type"]), (&json!("w1"), &json!("general-purpose")));
+        assert_eq!(agent["path"], json!(["w1"]));
+        assert!(agent["team"].is_string() && agent["color"].is_string(), "{agent}");
         let response =
             json!({"subtype": "success", "request_id": ask["request_id"], "response": answer});
         host.send(&json!({"type": "control_response", "response": response}));

@@ -126,6 +126,12 @@ async function servers() {
   assert.equal((await query.mcpServerStatus()).find((it) => it.name === "desk").status, "disabled");
   await query.toggleMcpServer("desk", true);
   await assert.rejects(query.readMcpResource("desk", "https://example.com"), /ui:/);
+  // A server that lives in the host says by itself that it has another tool.
+  desk.instance.registerTool("twice", { inputSchema: { a: z.number() } }, async ({ a }) => ({
+    content: [{ type: "text", text: `${2 * a}` }],
+  }));
+  const offered = async () => (await query.mcpServerStatus()).find((it) => it.name === "desk").tools.map((it) => it.name);
+  while (!(await offered()).includes("twice"));
   assert.deepEqual(await query.setMcpPermissionModeOverride("desk", "default"), {});
   assert.match((await query.setMcpPermissionModeOverride("nobody", null)).warning, /nobody/);
 

@@ -44,6 +44,8 @@ pub(crate) struct ForkPoint {
     /// The journal of the agent; `None` for a conversation that was read back.
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) cached: Option<Cached>,
+    /// The provider's count for the last answer, if there was one.
+    pub(crate) used: Option<Usage>,
     /// Made for the first agent that goes on from here, and the same for all others.
     pub(crate) digests: OnceLock<PointDigests>,
 }

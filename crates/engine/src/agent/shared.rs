@@ -22,6 +22,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::agent::Agent;
 use crate::agent::background_tasks::{self, BackgroundTasks};
+use crate::agent::context_file::ContextFile;
 use crate::agent::delegation::Delegation;
 use crate::agent::fork_point::ForkPoint;
 use crate::agent::task::Posted;
@@ -128,6 +129,8 @@ struct RunState {
     chosen_effort: Option<EffortChoice>,
     /// Directories that were added and whose instructions the main agent is told with its next input.
     new_directories: Vec<PathBuf>,
+    /// The instruction files that the main agent's conversation begins with.
+    context_files: Vec<ContextFile>,
     /// The title that hooks gave the session.
     title: Option<String>,
     /// The last point from which the main agent's conversation can continue.
@@ -458,6 +461,14 @@ impl Shared {
     pub(crate) fn chosen(&self) -> (Option<String>, Option<EffortChoice>) {
         let run = self.run.lock();
         (run.chosen_model.clone(), run.chosen_effort)
+    }
+
+    pub(crate) fn set_context_files(&self, files: Vec<ContextFile>) {
+        self.run.lock().context_files = files;
+    }
+
+    pub(crate) fn context_files(&self) -> Vec<ContextFile> {
+        self.run.lock().context_files.clone()
     }
 
     pub(crate) fn note_new_directory(&self, directory: PathBuf) {

@@ -132,6 +132,7 @@ impl Reached {
             suggestions: Vec::new(),
             agent: AskingAgent::of(&self.agent.identity),
             server: None,
+            is_for_person: true,
         };
         // The dispatch drops this future when the call is cancelled, which withdraws the question.
         let (broker, cancel) = (&self.shared.broker, CancellationToken::new());

@@ -118,6 +118,7 @@ fn reload(
         record: context.record,
         journal: None,
         cached: None,
+        used: None,
         digests: OnceLock::new(),
     };
     Ok(Inheritance { point: Arc::new(point), what })

@@ -36,6 +36,8 @@ pub struct Ask {
     pub agent: Option<AskingAgent>,
     /// The server whose tool is called, unless the tool is the program's own.
     pub server: Option<AskedServer>,
+    /// True if only a person can answer, each time: the answer is more than a yes or a no.
+    pub is_for_person: bool,
 }
 
 /// The reason for a question.
@@ -231,6 +233,7 @@ mod tests {
             suggestions: Vec::new(),
             agent: None,
             server: None,
+            is_for_person: false,
         }
     }
 

@@ -8,7 +8,7 @@ use centurion_config::agents::{ActiveAgent, ReadAgent};
 use centurion_hooks::HookSet;
 use centurion_mcp::Connection;
 use centurion_permissions::Mode;
-use centurion_protocol::sdk::InitPlugin;
+use centurion_protocol::sdk::InitPlugins;
 use centurion_protocol::{Block, RecordId, SessionId, Thinking};
 use centurion_tools::{Rewind, RewindError, StopError};
 
@@ -200,7 +200,7 @@ impl Handle {
     }
 
     /// The plugins that are switched on.
-    pub fn plugins(&self) -> Vec<InitPlugin> {
+    pub fn plugins(&self) -> InitPlugins {
         self.0.plugins()
     }
 
@@ -245,6 +245,11 @@ impl Handle {
         let PluginParts { shown, agents, skills, skill_folders, hooks } = parts;
         self.0.delegation.definitions.set_plugins(agents, skills, skill_folders);
         self.0.set_plugins(shown, hooks);
+    }
+
+    /// The plugins that are switched on, as hosts see them.
+    pub fn plugins(&self) -> InitPlugins {
+        self.0.plugins()
     }
 
     /// Lets models invoke the skills of these names and no others; `None` is all. People may type every skill.

@@ -525,6 +525,8 @@ pub const CAPABILITIES: &[&str] = &[
     "interrupt_cancel_queued_v1",
     // `reload_plugins` leaves a session alone that is at work, if asked to.
     "reload_plugins_refuse_if_busy_v1",
+    // `mcp_read_resource` gives what servers have for hosts to show.
+    "mcp_read_resource_v1",
 ];
 
 fn init(shared: &Shared, driver: &Driver, additional_directories: &[PathBuf]) -> Init {

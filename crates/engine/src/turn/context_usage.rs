@@ -1,5 +1,8 @@
 //! The usage of the main agent's window by parts, as hosts and commands show it.
 
+use centurion_protocol::Usage;
+
+use crate::agent::context_file::ContextFile;
 use crate::agent::fork_point::ForkPoint;
 use crate::agent::shared::Shared;
 
@@ -24,6 +27,10 @@ pub struct ContextUsage {
     pub tools: Vec<(String, u64)>,
     /// The tokens from which on the conversation is compacted automatically; `None` where that is switched off.
     pub compacted_from: Option<u64>,
+    /// The instruction files that the conversation begins with.
+    pub memory: Vec<ContextFile>,
+    /// The provider's count for the last answer.
+    pub used: Option<Usage>,
 }
 
 /// The sizes in bytes of the fixed parts of a request.
@@ -69,6 +76,8 @@ pub(crate) fn context_usage(shared: &Shared) -> ContextUsage {
         parts,
         tools,
         compacted_from: rules.threshold(&info),
+        memory: shared.context_files(),
+        used: point.as_ref().and_then(|point| point.used),
     }
 }
 

@@ -345,6 +345,7 @@ impl Dispatch {
                 suggestions,
                 agent: AskingAgent::of(&self.agent.identity),
                 server: self.agent.servers.server_of(&ready.call.name),
+                is_for_person: self.toolbox.needs_a_person(&ready.call.name),
             };
             // An agent that waits for a person holds no slot that another could use.
             let asking = self.broker.ask(ask, &context.cancel);

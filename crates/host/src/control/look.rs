@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use centurion_config::agents::ActiveAgent;
-use centurion_engine::{ContextPart, Handle, TypedCommand};
+use centurion_config::agents::{ActiveAgent, AgentSource};
+use centurion_engine::{ContextFile, ContextPart, Handle, TypedCommand};
 use centurion_model::{Model, ProviderKind, ThinkingKind};
 use serde_json::{Value, json};
 
@@ -109,14 +109,34 @@ pub(super) fn context_usage(handle: &Handle) -> Value {
         // A drawing for terminals; a host that wants one has the categories.
         "gridRows": [],
         "model": usage.model,
-        "memoryFiles": [],
+        "memoryFiles": usage.memory.iter().map(memory_file).collect::<Vec<_>>(),
         "mcpTools": served.iter().map(of_server).collect::<Vec<_>>(),
         "systemTools": own.iter().map(own_tool).collect::<Vec<_>>(),
-        "agents": [],
+        "agents": custom_agents(handle),
         "isAutoCompactEnabled": usage.compacted_from.is_some(),
         "autoCompactThreshold": usage.compacted_from,
-        "apiUsage": null,
+        "apiUsage": usage.used,
     })
+}
+
+fn memory_file(file: &ContextFile) -> Value {
+    json!({"path": file.path, "type": file.kind, "tokens": file.tokens})
+}
+
+/// The agents that are not the program's own, each with about how many tokens the model is told of it.
+fn custom_agents(handle: &Handle) -> Vec<Value> {
+    let agents = handle.agents();
+    let custom = agents.iter().filter(|it| it.definition.origin.source != AgentSource::BuiltIn);
+    let shown = custom.map(|agent| {
+        let (definition, origin) = (&agent.definition, &agent.definition.origin);
+        let (name, description) = (&definition.name.value, &definition.description.value);
+        json!({
+            "agentType": name,
+            "source": origin.source.as_str(),
+            "tokens": (name.len() + description.len()) / 4,
+        })
+    });
+    shown.collect()
 }
 
 /// The usage of the session. Providers by key have no plan whose limits could be told.

@@ -1,5 +1,7 @@
 //! Requests of a host, as they stand on the wire: read once, into types.
 
+use std::path::PathBuf;
+
 use centurion_protocol::{RecordId, ToolUseId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -85,7 +87,17 @@ pub(super) struct ReloadPlugins {
     /// Whether a session that is at work is left as it is.
     pub(super) refuse_if_busy: bool,
     /// Plugins to load as well.
-    pub(super) add_plugins: Vec<Value>,
+    pub(super) add_plugins: Vec<AddedPlugin>,
+    /// Whether plugins stay as they are if the session's tools would be others and the conversation is under way.
+    pub(super) hold_on_cache_impact: bool,
+}
+
+/// A plugin of the host.
+#[derive(Debug, Deserialize)]
+pub(super) struct AddedPlugin {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+    pub(super) path: PathBuf,
 }
 
 /// A directory that becomes a working directory, and what is read again because of it.
@@ -122,16 +134,34 @@ pub(super) enum ServerRequest {
         server_name: String,
         uri: String,
     },
-    McpCall {
-        tool: String,
-        #[serde(default)]
-        arguments: Map<String, Value>,
+    McpCall(McpCall),
+    /// A message of a server that lives in the host, which answers nothing.
+    McpMessage {
+        server_name: String,
+        message: Value,
     },
     #[serde(rename_all = "camelCase")]
     SetMcpPermissionModeOverride {
         server_name: String,
         mode: Option<ServerMode>,
     },
+}
+
+/// A call of a server's tool, beside the conversation.
+#[derive(Debug, Deserialize)]
+pub(super) struct McpCall {
+    pub(super) tool: String,
+    #[serde(default)]
+    pub(super) arguments: Map<String, Value>,
+    pub(super) timeout_ms: Option<u64>,
+    /// Whether the call is another program's, and has to be decided about.
+    #[serde(default)]
+    pub(super) check_permissions: bool,
+    /// Files that other ways of running the program bring along.
+    #[serde(default)]
+    pub(super) input_files: Vec<Value>,
+    #[serde(default)]
+    pub(super) output_files: Vec<Value>,
 }
 
 /// A request about files, settings and rules.

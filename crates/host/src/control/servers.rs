@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 
 use super::refusal::Refusal;
-use super::request::ServerRequest;
+use super::request::{McpCall, ServerRequest};
 use super::restrictions::ServerWishes;
 use super::{Answer, Control, rules};
 use crate::without_nulls;
@@ -30,16 +30,41 @@ pub(super) async fn answer(control: &Control, request: ServerRequest) -> Answer 
         ServerRequest::McpReadResource { server_name, uri } => {
             read_resource(handle, &server_name, &uri).await
         }
-        ServerRequest::McpCall { tool, arguments } => call(handle, &tool, arguments).await,
+        ServerRequest::McpCall(wanted) => call(handle, wanted).await,
+        ServerRequest::McpMessage { server_name, message } => {
+            control.channel.pass_on(&server_name, message).map_err(Refusal::invalid)?;
+            Ok(json!({}))
+        }
         ServerRequest::SetMcpPermissionModeOverride { server_name, mode } => {
             Ok(rules::set_server_mode(handle, &server_name, mode))
         }
     }
 }
 
+/// The time for a call of a tool, in milliseconds, if the host does not say.
+const CALL_TIMEOUT: u64 = 120_000;
+
+/// The most time that a host may give a call.
+const LONGEST_CALL: u64 = 600_000;
+
 /// Calls a tool of a server without a turn of the model.
-async fn call(handle: &Handle, tool: &str, arguments: Map<String, Value>) -> Answer {
-    let output = handle.call_server_tool(tool, arguments).await.map_err(Refusal::invalid)?;
+async fn call(handle: &Handle, wanted: McpCall) -> Answer {
+    if wanted.check_permissions {
+        // To run it without the check that the host counts on would be worse than not to run it.
+        return Err(Refusal::invalid(
+            "The tool did not run: calls beside the conversation are not decided about here",
+        ));
+    }
+    if !(wanted.input_files.is_empty() && wanted.output_files.is_empty()) {
+        return Err(Refusal::invalid("no files are brought along here"));
+    }
+    let limit = wanted.timeout_ms.unwrap_or(CALL_TIMEOUT).clamp(1_000, LONGEST_CALL);
+    let calling = handle.call_server_tool(&wanted.tool, wanted.arguments);
+    let output = tokio::time::timeout(Duration::from_millis(limit), calling).await;
+    let output = output.map_err(|_| {
+        Refusal::invalid(format!("`{}` did not answer within {limit} ms", wanted.tool))
+    })?;
+    let output = output.map_err(Refusal::invalid)?;
     let content = output.content().into_iter().map(|part| match part {
         ToolResultContent::Text(text) => json!({"type": "text", "text": text}),
         ToolResultContent::Image { media_type, data } => {

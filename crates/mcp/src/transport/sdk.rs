@@ -17,7 +17,8 @@ pub(crate) struct SdkError(String);
 pub(crate) struct SdkTransport {
     channel: Arc<dyn SdkChannel>,
     server: Arc<str>,
-    /// Each exchange sends its answer, the SDK receives. When it is full, the exchange waits.
+    /// Each exchange sends its answer, and the host what the server says by itself; the SDK receives. When it is full, the
+    /// exchange waits and the host is refused.
     sender: mpsc::Sender<RxJsonRpcMessage<RoleClient>>,
     receiver: mpsc::Receiver<RxJsonRpcMessage<RoleClient>>,
 }
@@ -25,6 +26,15 @@ pub(crate) struct SdkTransport {
 impl SdkTransport {
     pub(crate) fn new(channel: Arc<dyn SdkChannel>, server: &str) -> Self {
         let (sender, receiver) = mpsc::channel(64);
+        let inbox = sender.clone();
+        channel.listen(
+            server,
+            Box::new(move |message| {
+                let message = serde_json::from_value(message)?;
+                // A server that says more than is read is not waited for.
+                Ok(inbox.try_send(message)?)
+            }),
+        );
         Self { channel, server: server.into(), sender, receiver }
     }
 }

@@ -75,6 +75,7 @@ impl Driver {
             record: source.or_else(|| self.journal.last()),
             journal: Some(Arc::clone(&self.journal)),
             cached: Cached::of(&run.used.last.counts),
+            used: Some(run.used.last.counts).filter(|used| used.total() > 0),
             digests: OnceLock::new(),
         }
     }
