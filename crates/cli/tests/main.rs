@@ -118,6 +118,8 @@ mod python_host;
 mod readers;
 #[path = "program/real_servers.rs"]
 mod real_servers;
+#[path = "program/recorder.rs"]
+mod recorder;
 #[path = "program/records.rs"]
 mod records;
 #[path = "program/retention.rs"]
@@ -160,9 +162,9 @@ mod users_files;
 mod waiting;
 #[path = "program/web_search.rs"]
 mod web_search;
-#[path = "program/window.rs"]
-mod window;
 #[path = "program/whose_events.rs"]
 mod whose_events;
+#[path = "program/window.rs"]
+mod window;
 #[path = "program/worktrees.rs"]
 mod worktrees;

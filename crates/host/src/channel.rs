@@ -128,9 +128,11 @@ impl HookHost for HostChannel {
         call: Option<&'a ToolUseId>,
     ) -> DelegateFuture<'a, Value> {
         Box::pin(async move {
-            let request = json!({
-                "subtype": "hook_callback", "callback_id": id, "input": input, "tool_use_id": call,
-            });
+            let mut request =
+                json!({"subtype": "hook_callback", "callback_id": id, "input": input});
+            if let Some(call) = call {
+                request["tool_use_id"] = json!(call);
+            }
             Ok(self.ask_host(request).await?)
         })
     }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::components::{client, clients, everything_server, node, python, script};
 use crate::processes::processes;
 use crate::program::eventually;
+use crate::recorder::Recorder;
 
 /// A model that does what a prompt names with `@@name`.
 fn scenario(scratch: &Scratch) -> String {
@@ -98,16 +99,18 @@ fn assert_success(output: &Output) {
 /// Runs a host that is written with the SDK for TypeScript.
 fn drive(host: &str) {
     let scratch = place();
+    let recorder = Recorder::new(&scratch);
     let output = command(&node(), &scratch)
         .arg(script(host))
         .env("CLIENTS", clients())
-        .env("CENTURION", env!("CARGO_BIN_EXE_centurion"))
+        .env("CENTURION", recorder.program())
         .env("MODEL", scenario(&scratch))
         .env("EVERYTHING", everything_server().to_string())
         .output()
         .unwrap();
     assert_success(&output);
     eventually("no command is left", || processes(&sleep()).is_empty().then_some(()));
+    recorder.check();
 }
 
 #[test]
@@ -128,16 +131,18 @@ fn every_hook_event_reaches_the_sdk_for_typescript() {
 /// Has an editor work through an adapter.
 fn edit_through(adapter: &str) {
     let scratch = place();
+    let recorder = Recorder::new(&scratch);
     let output = command(&node(), &scratch)
         .arg(script("acp_client.mjs"))
         .arg(client(adapter).join("dist/index.js"))
         .env("CLIENTS", clients())
-        .env("CLAUDE_CODE_EXECUTABLE", env!("CARGO_BIN_EXE_centurion"))
+        .env("CLAUDE_CODE_EXECUTABLE", recorder.program())
         .env("ANTHROPIC_MODEL", scenario(&scratch))
         .output()
         .unwrap();
     assert_success(&output);
     eventually("no command is left", || processes(&sleep()).is_empty().then_some(()));
+    recorder.check();
 }
 
 #[test]

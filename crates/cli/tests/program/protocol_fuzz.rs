@@ -8,6 +8,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
+use crate::declared;
 use crate::processes::processes;
 use crate::program::eventually;
 use crate::stage::{Stage, agent, bash};
@@ -126,6 +127,7 @@ fn answers(stdout: &str) -> BTreeMap<String, usize> {
     let mut answers = BTreeMap::new();
     for line in stdout.lines() {
         let event: Value = serde_json::from_str(line).unwrap();
+        declared::check(&event);
         if event["type"] == "control_response" {
             let id = event["response"]["request_id"].as_str().unwrap().to_owned();
             *answers.entry(id).or_default() += 1;

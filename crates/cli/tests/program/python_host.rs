@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::components::{python, script};
 use crate::processes::processes;
+use crate::recorder::Recorder;
 use crate::stage::{Stage, agent, bash};
 
 /// A model that does what it is told in so many words: `call TOOL INPUT`, and says what came of it.
@@ -32,13 +33,14 @@ fn obedient(request: &Recorded) -> Reply {
 #[test]
 fn the_sdk_for_python_drives_the_program() {
     let scratch = Scratch::new();
+    let recorder = Recorder::new(&scratch);
     let model = Server::start_with(obedient);
     let output = Command::new(python())
         .arg(script("host.py"))
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", scratch.home())
-        .env("CENTURION", env!("CARGO_BIN_EXE_centurion"))
+        .env("CENTURION", recorder.program())
         .env("ANTHROPIC_BASE_URL", model.url())
         .env("ANTHROPIC_API_KEY", "test-key")
         .current_dir(scratch.project())
@@ -46,6 +48,7 @@ fn the_sdk_for_python_drives_the_program() {
         .unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
+    recorder.check();
     assert_eq!(scratch.read("allowed.txt"), "changed by the host");
     assert!(!scratch.project().join("denied.txt").exists());
     assert!(!scratch.project().join("hooked.txt").exists());
@@ -54,13 +57,14 @@ fn the_sdk_for_python_drives_the_program() {
 #[test]
 fn options_of_the_sdk_for_python_are_in_force_and_its_methods_are_answered() {
     let scratch = Scratch::new();
+    let recorder = Recorder::new(&scratch);
     let model = Server::start_with(obedient);
     let output = Command::new(python())
         .arg(script("options_host.py"))
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", scratch.home())
-        .env("CENTURION", env!("CARGO_BIN_EXE_centurion"))
+        .env("CENTURION", recorder.program())
         .env("ANTHROPIC_BASE_URL", model.url())
         .env("ANTHROPIC_API_KEY", "test-key")
         .current_dir(scratch.project())
@@ -68,6 +72,7 @@ fn options_of_the_sdk_for_python_are_in_force_and_its_methods_are_answered() {
         .unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
+    recorder.check();
     let request = &model.requests()[0];
     let betas = request.header("anthropic-beta").unwrap();
     assert!(betas.starts_with("context-1m-2025-08-07,task-budgets-2026-03-13,"), "{betas}");
@@ -83,18 +88,20 @@ fn options_of_the_sdk_for_python_are_in_force_and_its_methods_are_answered() {
 /// Runs a host that must succeed, with the model of a stage.
 fn drive(stage: &Stage, host: &str) {
     let scratch = &stage.program.scratch;
+    let recorder = Recorder::new(scratch);
     let output = Command::new(python())
         .arg(script(host))
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", scratch.home())
-        .env("CENTURION", env!("CARGO_BIN_EXE_centurion"))
+        .env("CENTURION", recorder.program())
         .env("MODEL", stage.model())
         .current_dir(scratch.project())
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
+    recorder.check();
 }
 
 #[test]

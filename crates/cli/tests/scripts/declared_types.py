@@ -26,7 +26,8 @@ ROOTS = [
     "SDKControlInterruptResponse", "SDKControlGetContextUsageResponse", "SDKControlGetUsageResponse",
     "SDKControlListPermissionRulesResponse", "SDKControlGetHooksListingResponse", "SDKControlReloadPluginsResponse",
     "SDKControlReloadSkillsResponse", "SDKControlReloadOutputStylesResponse", "SDKControlReadFileResponse",
-    "SDKControlMcpReadResourceResponse", "SDKControlGetTaskOutputResponse",
+    "SDKControlMcpReadResourceResponse", "SDKControlGetTaskOutputResponse", "McpSetServersResult", "RewindFilesResult",
+    "McpServerStatus", "ModelInfo",
 ]
 PLAIN = {"string": {"type": "string"}, "number": {"type": "number"}, "boolean": {"type": "boolean"}, "null": {"type": "null"},
          "true": {"const": True}, "false": {"const": False}, "unknown": True, "any": True, "undefined": False, "object": {"type": "object"}}
