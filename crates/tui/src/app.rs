@@ -110,6 +110,7 @@ impl App {
 
     /// Shows the first frame, and then runs until the person leaves.
     pub async fn run(&mut self) -> io::Result<Left> {
+        self.front.happens(Happening::Input(&Input::Resized(self.size)));
         self.draw().await?;
         loop {
             let mut is_urgent = false;
@@ -162,9 +163,7 @@ impl App {
         self.out.clear();
         match input {
             Input::Resized(size) => {
-                self.size = *size;
-                self.surface.resized(*size, &mut self.out);
-                self.asked_terminal = self.surface.is_waiting().then(|| self.front.now());
+                self.resized(*size);
             }
             Input::Reply(reply) => {
                 if let TerminalReply::Version(version) = reply {
@@ -278,9 +277,27 @@ impl App {
         self.terminal.suspend()?;
         let done = act(&*self.desk);
         self.terminal.resume()?;
-        self.surface.forget();
-        self.size = self.terminal.size();
+        self.came_back().await?;
         done
+    }
+
+    /// The terminal is ours again. Its window may have changed meanwhile.
+    async fn came_back(&mut self) -> io::Result<()> {
+        self.surface.forget();
+        let size = self.terminal.size();
+        if size == self.size {
+            return Ok(());
+        }
+        self.out.clear();
+        self.resized(size);
+        self.flush().await
+    }
+
+    fn resized(&mut self, size: Size) {
+        self.size = size;
+        self.front.happens(Happening::Input(&Input::Resized(size)));
+        self.surface.resized(size, &mut self.out);
+        self.asked_terminal = self.surface.is_waiting().then(|| self.front.now());
     }
 
     /// Stops the program until the shell continues it.
@@ -289,9 +306,7 @@ impl App {
         self.surface.leave(&mut self.out);
         self.flush().await?;
         self.terminal.stop_process()?;
-        self.surface.forget();
-        self.size = self.terminal.size();
-        Ok(())
+        self.came_back().await
     }
 }
 

@@ -14,9 +14,12 @@ use centurion_protocol::sdk::EventBody;
 
 pub use self::facts::Fact;
 use crate::effect::Effect;
-use crate::input::Input;
+use crate::input::{Input, Key};
+use crate::keys::{Action, Context};
 use crate::model::asks::{AskNumber, Asked};
+use crate::model::screen::Screen;
 use crate::model::{Model, Moment};
+use crate::view::is_prompt_alone;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -42,7 +45,7 @@ pub fn fold(model: &mut Model, at: Moment, happening: Happening<'_>) -> Vec<Effe
     match happening {
         Happening::Event(event) => events::event(model, event, &mut effects),
         Happening::Asked(asked) => ask::asked(model, *asked, &mut effects),
-        Happening::Withdrawn(number) => ask::withdrawn(model, number),
+        Happening::Withdrawn(number) => ask::withdrawn(model, number, &mut effects),
         Happening::Input(input) => input_came(model, input, &mut effects),
         Happening::Tick => tick(model, &mut effects),
         Happening::Fact(fact) => facts::fact(model, fact, &mut effects),
@@ -70,26 +73,61 @@ fn input_came(model: &mut Model, input: &Input, effects: &mut Vec<Effect>) {
     match input {
         Input::Key(key) => {
             model.notice = None;
-            let is_heard = model.asks.hears(model.now);
-            model.hands.last_key = Some(model.now);
-            if is_heard {
-                ask::key(model, *key, effects);
-            } else if model.screen.is_some() {
-                panes::screen_key(model, *key, effects);
-            } else {
-                chat::key(model, *key, effects);
+            match (everywhere(model, *key), hearer(model)) {
+                (Some(effect), _) => effects.push(effect),
+                (None, Hearer::Screen) => panes::screen_key(model, *key, effects),
+                (None, Hearer::Dialog) => ask::key(model, *key, effects),
+                (None, Hearer::Chat) => chat::key(model, *key, effects),
             }
+            model.hands.last_key = Some(model.now);
         }
         Input::Paste(text) => {
-            let is_heard = model.asks.hears(model.now);
+            let hearer = hearer(model);
             model.hands.last_key = Some(model.now);
-            if is_heard && ask::paste(model, text) {
-                return;
+            let is_taken = match hearer {
+                Hearer::Screen => panes::paste(model, text, effects),
+                Hearer::Dialog => ask::paste(model, text),
+                Hearer::Chat => false,
+            };
+            if !is_taken {
+                model.draft_mut().paste(text);
+                chat::draft_changed(model, effects);
             }
-            model.draft_mut().paste(text);
-            chat::draft_changed(model, effects);
         }
-        Input::Focus(is_focused) => model.facts.is_focused = *is_focused,
-        Input::Resized(_) | Input::Mouse(_) | Input::Reply(_) => {}
+        Input::Focus(is_focused) => model.facts.is_away = !*is_focused,
+        Input::Resized(size) => model.size = *size,
+        Input::Mouse(_) | Input::Reply(_) => {}
     }
+}
+
+/// The part of the screen that a key is for: always one that is shown.
+enum Hearer {
+    Screen,
+    Dialog,
+    Chat,
+}
+
+fn hearer(model: &mut Model) -> Hearer {
+    if is_prompt_alone(model.size) {
+        return Hearer::Chat;
+    }
+    if model.screen.is_some() {
+        return Hearer::Screen;
+    }
+    if model.asks.hears(model.now) { Hearer::Dialog } else { Hearer::Chat }
+}
+
+/// The effect of a key that means the same wherever it is pressed.
+fn everywhere(model: &Model, key: Key) -> Option<Effect> {
+    match model.bindings.alone(Context::Global, key)? {
+        Action::Suspend => Some(Effect::Suspend),
+        Action::Redraw => Some(Effect::Redraw),
+        _ => None,
+    }
+}
+
+/// Shows a screen. A dialog closes for it, and opens again behind it when the keys are quiet.
+fn show_screen(model: &mut Model, screen: Screen) {
+    model.asks.close();
+    model.screen = Some(screen);
 }

@@ -11,6 +11,13 @@ pub struct Size {
     pub rows: u16,
 }
 
+impl Default for Size {
+    /// The size of a terminal that does not know its own.
+    fn default() -> Self {
+        Self { columns: 80, rows: 24 }
+    }
+}
+
 /// A place on the screen or in the live region, counted from zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {

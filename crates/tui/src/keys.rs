@@ -82,6 +82,12 @@ impl Bindings {
         }
     }
 
+    /// The action of a key alone, unless it goes on with a chord.
+    pub(crate) fn alone(&self, context: Context, key: Key) -> Option<Action> {
+        let bound = self.bound(context, &[key]).filter(|_| self.begun.is_empty());
+        bound.and_then(|it| it.action)
+    }
+
     /// Forgets a chord that has begun: another place has the focus.
     pub fn forget_chord(&mut self) {
         self.begun.clear();

@@ -23,7 +23,7 @@ use self::prompts::Prompts;
 use self::screen::Screen;
 use self::talk::Talk;
 use crate::draft::{Draft, History};
-use crate::frame::Line;
+use crate::frame::{Line, Size};
 use crate::keys::Bindings;
 
 /// A moment, counted from the start of the terminal.
@@ -43,6 +43,8 @@ pub(crate) const SAVE_AFTER: Duration = Duration::from_millis(300);
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     pub(crate) now: Moment,
+    /// The window, as far as it was told.
+    pub(crate) size: Size,
     pub(crate) facts: Facts,
     pub(crate) talk: Talk,
     pub(crate) agents: Agents,
@@ -74,7 +76,8 @@ pub(crate) struct Facts {
     pub(crate) dollars: f64,
     /// False until the session is open.
     pub(crate) is_open: bool,
-    pub(crate) is_focused: bool,
+    /// True if the terminal has told that the person looks elsewhere. One that tells nothing may be looked at.
+    pub(crate) is_away: bool,
 }
 
 /// A command that can be typed.

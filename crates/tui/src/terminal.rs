@@ -28,9 +28,6 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The bytes of one read.
 const READ: usize = 64 * 1024;
 
-/// A size for a terminal that does not know its own.
-const USUAL: Size = Size { columns: 80, rows: 24 };
-
 /// The settings of a [`Terminal`].
 #[derive(Clone, Debug, Default)]
 pub struct TerminalOptions {
@@ -89,7 +86,7 @@ impl Terminal {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
                 Size { columns: size.ws_col, rows: size.ws_row }
             }
-            _ => USUAL,
+            _ => Size::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The view: what a terminal of a size shows of a model. Knows no clock, terminal, file or task.
 
-mod dialog;
+pub(crate) mod dialog;
 mod prompt;
 mod screens;
 mod tree;
@@ -10,8 +10,23 @@ use crate::frame::{Colour, Frame, Line, Place, Size, Style};
 use crate::model::{Focus, Model};
 use crate::text::foreign;
 
-/// The fewest rows of a dialog or a screen, where the terminal has them.
-const SMALLEST_PANE: u16 = 14;
+/// A window of fewer cells has the prompt alone.
+const SMALLEST: Size = Size { columns: 20, rows: 6 };
+
+/// True if a window has room for no more than the prompt: dialogs and screens are not shown, and hear no key.
+pub(crate) fn is_prompt_alone(size: Size) -> bool {
+    size.columns < SMALLEST.columns || size.rows < SMALLEST.rows
+}
+
+/// The most rows of a screen: the row above it belongs to what was printed.
+pub(crate) fn screen_rows(size: Size) -> u16 {
+    size.rows.saturating_sub(1)
+}
+
+/// The most rows of a dialog, which has the status line below it.
+pub(crate) fn dialog_rows(size: Size) -> u16 {
+    size.rows.saturating_sub(2)
+}
 
 /// The frame that shows the model.
 pub fn view(model: &Model, size: Size) -> Frame {
@@ -27,20 +42,22 @@ pub fn view(model: &Model, size: Size) -> Frame {
 fn whole_rows(model: &Model, size: Size) -> Frame {
     let mut frame =
         Frame { print: model.unprinted().to_vec(), title: Some(title(model)), ..Frame::default() };
-    if size.columns < 20 || size.rows < 6 {
+    if is_prompt_alone(size) {
         let prompt = prompt::prompt(model, size.columns, 1);
         frame.cursor = prompt.cursor;
         frame.live = prompt.lines;
         return frame;
     }
     let half = (size.rows / 2).max(4);
-    let pane = half.max(SMALLEST_PANE).min(size.rows - 1);
     if let Some(screen) = &model.screen {
-        frame.live = screens::screen(screen, size.columns, pane);
+        frame.live = screens::screen(screen, size.columns, screen_rows(size));
+        if let (Some(asks), Some(last)) = (asking(model), frame.live.last_mut()) {
+            last.spans.insert(0, crate::frame::Span::new(format!(" {asks} ·"), Style::BOLD));
+        }
         return frame;
     }
     if let Some((asked, dialog)) = model.asks.current() {
-        let part = dialog::dialog(model, asked, dialog, size.columns, pane - 1);
+        let part = dialog::dialog(model, asked, dialog, size.columns, dialog_rows(size));
         frame.cursor = part.cursor;
         frame.live = part.lines;
         frame.live.push(status(model, size.columns));
@@ -179,17 +196,22 @@ fn activity(model: &Model) -> Vec<Line> {
     lines
 }
 
+/// The words that say who asks.
+fn asking(model: &Model) -> Option<String> {
+    let first = model.asks.open.front()?;
+    let who = first.path.last().map_or("main", String::as_str);
+    let more = model.asks.open.len() - 1;
+    let more = if more > 0 { format!(" +{more}") } else { String::new() };
+    Some(crate::text::foreign_text(&format!("? {who} asks{more}")))
+}
+
 /// The last row.
 fn status(model: &Model, columns: u16) -> Line {
     let facts = &model.facts;
     let is_narrow = columns < 60;
     let mut words: Vec<String> = Vec::new();
-    if !model.asks.open.is_empty() && model.asks.dialog.is_none() {
-        let who = model.asks.open.front().and_then(|asked| asked.path.last().cloned());
-        let who = who.unwrap_or_else(|| "main".to_owned());
-        let more = model.asks.open.len() - 1;
-        let more = if more > 0 { format!(" +{more}") } else { String::new() };
-        words.push(format!("? {who} asks{more}: alt+a"));
+    if let Some(asks) = asking(model).filter(|_| model.asks.dialog.is_none()) {
+        words.push(format!("{asks}: alt+a"));
     }
     words.push(if facts.mode == "default" { "manual".to_owned() } else { facts.mode.clone() });
     if !is_narrow && !facts.model.is_empty() {

@@ -10,3 +10,5 @@ mod failures;
 mod frames;
 #[path = "app/stage.rs"]
 mod stage;
+#[path = "app/window.rs"]
+mod window;

@@ -1,5 +1,6 @@
 //! Questions: they come, go, and are answered by keys.
 
+use centurion_protocol::AgentId;
 use serde_json::{Map, Value, json};
 
 use super::intent;
@@ -11,6 +12,7 @@ use crate::model::Model;
 use crate::model::asks::{
     AskKind, AskNumber, Asked, FieldKind, FormField, Permission, Purpose, Question, Words,
 };
+use crate::view::dialog::Layout;
 
 pub(super) fn asked(model: &mut Model, asked: Asked, effects: &mut Vec<Effect>) {
     let who = asked.path.last().cloned().unwrap_or_else(|| "main".to_owned());
@@ -18,7 +20,7 @@ pub(super) fn asked(model: &mut Model, asked: Asked, effects: &mut Vec<Effect>) 
         panes::asks(model, agent, true);
     }
     model.asks.add(asked);
-    if !model.facts.is_focused {
+    if model.facts.is_away {
         effects.push(Effect::Notify(format!("{who} asks")));
     }
     if model.screen.is_none() {
@@ -27,14 +29,29 @@ pub(super) fn asked(model: &mut Model, asked: Asked, effects: &mut Vec<Effect>) 
     }
 }
 
-pub(super) fn withdrawn(model: &mut Model, number: AskNumber) {
-    let agent = model
-        .asks
-        .open
-        .iter()
-        .find(|asked| asked.number == number)
-        .and_then(|asked| asked.agent.clone());
-    model.asks.remove(number, model.now);
+/// A question needs no answer any more. The words that a person was writing in its dialog go to the prompt.
+pub(super) fn withdrawn(model: &mut Model, number: AskNumber, effects: &mut Vec<Effect>) {
+    let agent = agent_of(model, number);
+    let dialog = model.asks.withdrawn(number);
+    let words = dialog.and_then(|dialog| dialog.words.or(dialog.aside));
+    let words = words.map(|words| (words.draft.text(), words.given));
+    if let Some((text, _)) = words.filter(|(text, given)| text.trim() != given.trim()) {
+        let draft = model.draft().map(Draft::text).unwrap_or_default();
+        let joined = if draft.is_empty() { text } else { format!("{draft}\n{text}") };
+        model.set_draft(&joined);
+        model.notice = Some("the question is gone · your words are in the prompt".to_owned());
+        super::chat::draft_changed(model, effects);
+    }
+    no_longer_asks(model, agent);
+}
+
+/// The agent that asks a question.
+fn agent_of(model: &Model, number: AskNumber) -> Option<AgentId> {
+    let asked = model.asks.open.iter().find(|asked| asked.number == number);
+    asked.and_then(|asked| asked.agent.clone())
+}
+
+fn no_longer_asks(model: &mut Model, agent: Option<AgentId>) {
     let Some(agent) = agent else { return };
     let still_asks = model.asks.open.iter().any(|asked| asked.agent.as_ref() == Some(&agent));
     panes::asks(model, &agent, still_asks);
@@ -43,7 +60,9 @@ pub(super) fn withdrawn(model: &mut Model, number: AskNumber) {
 /// Gives the answer of a person and closes the dialog.
 fn answer(model: &mut Model, number: AskNumber, answer: Value, effects: &mut Vec<Effect>) {
     effects.push(Effect::Answer { number, answer });
-    withdrawn(model, number);
+    let agent = agent_of(model, number);
+    model.asks.answered(number, model.now);
+    no_longer_asks(model, agent);
 }
 
 /// Keys in a dialog.
@@ -60,9 +79,16 @@ pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     match key.code {
         KeyCode::Char('n') if key.ctrl => return model.asks.show_next(now),
         KeyCode::Char('c') if key.ctrl => return model.asks.put_off(),
-        KeyCode::PageDown => return scroll(model, 10),
-        KeyCode::PageUp => return scroll(model, -10),
+        KeyCode::PageDown => return page(model, true),
+        KeyCode::PageUp => return page(model, false),
+        KeyCode::Home => return scroll(model, isize::MIN),
+        KeyCode::End => return scroll(model, isize::MAX),
         _ => {}
+    }
+    // A yes needs a window in which its subject can be read.
+    let is_no = matches!(key.code, KeyCode::Escape | KeyCode::Char('n' | '3'));
+    if !is_no && Layout::of(model).is_some_and(|layout| !layout.is_answerable) {
+        return;
     }
     match &kind {
         AskKind::Permission(permission) => permission_key(model, number, permission, key, effects),
@@ -146,16 +172,28 @@ fn move_selection(model: &mut Model, step: isize, count: usize) {
     }
 }
 
+/// Scrolls the subject by what is shown of it.
+fn page(model: &mut Model, is_down: bool) {
+    let page = Layout::of(model).map_or(1, |layout| layout.page());
+    let step = isize::try_from(page).unwrap_or(1);
+    scroll(model, if is_down { step } else { -step });
+}
+
 fn scroll(model: &mut Model, step: isize) {
+    let last = Layout::of(model).map_or(0, |layout| layout.last_scroll());
     if let Some(dialog) = &mut model.asks.dialog {
-        dialog.scroll = dialog.scroll.saturating_add_signed(step);
+        dialog.scroll = dialog.scroll.min(last).saturating_add_signed(step).min(last);
     }
 }
 
-/// Begins to write words in the dialog.
+/// Begins to write words in the dialog, or goes on with those that were left.
 fn write(model: &mut Model, purpose: Purpose, text: &str) {
     if let Some(dialog) = &mut model.asks.dialog {
-        dialog.words = Some(Words { purpose, draft: Draft::of(text) });
+        dialog.words = dialog.aside.take_if(|it| it.purpose == purpose && it.given == text);
+        if dialog.words.is_some() {
+            return;
+        }
+        dialog.words = Some(Words { purpose, draft: Draft::of(text), given: text.to_owned() });
     }
 }
 
@@ -178,7 +216,7 @@ fn words_key(
     let Some(dialog) = &mut model.asks.dialog else { return };
     let Some(words) = &mut dialog.words else { return };
     match (key.code, change) {
-        (KeyCode::Escape, _) => dialog.words = None,
+        (KeyCode::Escape, _) => dialog.aside = dialog.words.take(),
         (_, Some(change)) => change.apply(&mut words.draft),
         (KeyCode::Enter, None) => {
             let (purpose, text) = (words.purpose, words.draft.text());

@@ -62,8 +62,6 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             model.draft_mut().apply(EditAction::DeleteForward);
             draft_changed(model, effects);
         }
-        Action::Suspend => effects.push(Effect::Suspend),
-        Action::Redraw => effects.push(Effect::Redraw),
         Action::HistoryOlder if is_empty && send::take_back(model, effects) => {}
         Action::HistoryOlder => older(model),
         Action::HistoryNewer => newer(model),
@@ -280,5 +278,6 @@ fn stop_all(model: &mut Model, effects: &mut Vec<Effect>) {
 fn open_viewer(model: &mut Model, effects: &mut Vec<Effect>) {
     let agent = model.addressee();
     effects.push(Effect::Page { agent: agent.clone(), before: None });
-    model.screen = Some(Screen::Viewer(Viewer { agent, is_loading: true, ..Viewer::default() }));
+    let viewer = Viewer { agent, is_loading: true, ..Viewer::default() };
+    super::show_screen(model, Screen::Viewer(viewer));
 }

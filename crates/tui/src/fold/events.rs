@@ -153,7 +153,7 @@ fn turn_ended(model: &mut Model, result: &RunResult, effects: &mut Vec<Effect>) 
 fn notify_if_done(model: &Model, effects: &mut Vec<Effect>) {
     let is_over =
         !model.talk.is_busy && !model.agents.any_at_work() && model.prompts.waiting.is_empty();
-    if !model.facts.is_focused && is_over {
+    if model.facts.is_away && is_over {
         effects.push(Effect::Notify("all done".to_owned()));
     }
 }

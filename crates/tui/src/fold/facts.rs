@@ -108,11 +108,11 @@ pub(super) fn fact(model: &mut Model, fact: Fact, effects: &mut Vec<Effect>) {
         Fact::Mode(mode) => model.facts.mode = mode,
         Fact::Shown { title, text } => {
             let lines = text.lines().map(|line| Line::from(foreign(line, Style::PLAIN))).collect();
-            model.screen = Some(Screen::Text(TextScreen { title, lines, scroll: 0 }));
+            super::show_screen(model, Screen::Text(TextScreen { title, lines, scroll: 0 }));
         }
         Fact::Sessions(sessions) => {
-            model.screen =
-                Some(Screen::Sessions(SessionList { sessions, ..SessionList::default() }));
+            let list = SessionList { sessions, ..SessionList::default() };
+            super::show_screen(model, Screen::Sessions(list));
         }
         Fact::Found { words, sessions } => {
             if let Some(Screen::Sessions(list)) = &mut model.screen {

@@ -104,6 +104,21 @@ pub(super) fn screen_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>)
     }
 }
 
+/// Takes a paste for a search; whether one is being typed.
+pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) -> bool {
+    let line = text.lines().next().unwrap_or_default();
+    match &mut model.screen {
+        Some(Screen::Viewer(viewer)) if viewer.is_typing => viewer.sought.push_str(line),
+        Some(Screen::Sessions(list)) => {
+            list.typed.push_str(line);
+            list.selected = 0;
+            effects.push(Effect::SearchSessions(list.typed.clone()));
+        }
+        _ => return false,
+    }
+    true
+}
+
 /// The rows that a page key moves.
 const PAGE: usize = 10;
 

@@ -3,7 +3,7 @@
 //! A dialog opens when no key was pressed for a while, and hears keys only some time after it was shown: what a person types
 //! meanwhile is for the draft, and answers nothing.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use centurion_protocol::{AgentId, ToolUseId};
@@ -106,6 +106,8 @@ pub enum FieldKind {
 pub(crate) struct Asks {
     pub(crate) open: VecDeque<Asked>,
     pub(crate) dialog: Option<Dialog>,
+    /// Dialogs that closed unanswered with something written or chosen in them.
+    begun: HashMap<AskNumber, Dialog>,
     /// True while a person answers one question after the other.
     is_in_row: bool,
     /// True if a person looks at something else first: no dialog opens by itself.
@@ -122,6 +124,8 @@ pub(crate) struct Dialog {
     pub(crate) scroll: usize,
     /// The words that are being written.
     pub(crate) words: Option<Words>,
+    /// Words that were left for the choices.
+    pub(crate) aside: Option<Words>,
     /// The answers so far, of the tabs of a question.
     pub(crate) tab: usize,
     pub(crate) chosen: Vec<Vec<usize>>,
@@ -133,6 +137,8 @@ pub(crate) struct Dialog {
 pub(crate) struct Words {
     pub(crate) purpose: Purpose,
     pub(crate) draft: Draft,
+    /// The text that the dialog put there itself.
+    pub(crate) given: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +149,30 @@ pub(crate) enum Purpose {
     Input,
     /// An answer in own words.
     Answer,
+}
+
+impl Dialog {
+    fn new(number: AskNumber) -> Self {
+        Self {
+            number,
+            hears_from: Moment::ZERO,
+            selected: 0,
+            scroll: 0,
+            words: None,
+            aside: None,
+            tab: 0,
+            chosen: Vec::new(),
+            typed: Vec::new(),
+        }
+    }
+
+    /// True if a person has written or chosen something.
+    fn is_begun(&self) -> bool {
+        self.words.is_some()
+            || self.aside.is_some()
+            || self.chosen.iter().any(|picked| !picked.is_empty())
+            || self.typed.iter().any(Option::is_some)
+    }
 }
 
 impl Permission {
@@ -180,33 +210,39 @@ impl Asks {
         self.is_put_off = false;
     }
 
-    /// A question is withdrawn or answered: its dialog closes, and the next opens at once if a person was answering.
-    pub(crate) fn remove(&mut self, number: AskNumber, now: Moment) {
-        self.open.retain(|asked| asked.number != number);
-        if self.dialog.as_ref().is_some_and(|dialog| dialog.number == number) {
-            self.dialog = None;
-            match self.open.front().map(|asked| asked.number) {
-                Some(next) if self.is_in_row => self.show(next, now + GUARD),
-                _ => {}
-            }
-        }
-        if self.open.is_empty() {
-            self.is_in_row = false;
+    /// A person has answered a question: the next one opens at once.
+    pub(crate) fn answered(&mut self, number: AskNumber, now: Moment) {
+        let was_shown = self.dialog.as_ref().is_some_and(|dialog| dialog.number == number);
+        drop(self.withdrawn(number));
+        match self.open.front().map(|asked| asked.number) {
+            Some(next) if was_shown && self.is_in_row => self.show(next, now + GUARD),
+            _ => {}
         }
     }
 
-    /// Opens the dialog of a question.
+    /// A question is withdrawn and its dialog closes. The next one opens when the keys are quiet: a person may be in
+    /// the middle of a word. Returns the dialog, if the person had one.
+    pub(crate) fn withdrawn(&mut self, number: AskNumber) -> Option<Dialog> {
+        self.open.retain(|asked| asked.number != number);
+        if self.open.is_empty() {
+            self.is_in_row = false;
+        }
+        let begun = self.begun.remove(&number);
+        self.dialog.take_if(|dialog| dialog.number == number).or(begun)
+    }
+
+    /// Opens the dialog of a question, with what was written in it before.
     pub(crate) fn show(&mut self, number: AskNumber, hears_from: Moment) {
-        self.dialog = Some(Dialog {
-            number,
-            hears_from,
-            selected: 0,
-            scroll: 0,
-            words: None,
-            tab: 0,
-            chosen: Vec::new(),
-            typed: Vec::new(),
-        });
+        self.close();
+        let begun = self.begun.remove(&number);
+        self.dialog = Some(Dialog { hears_from, ..begun.unwrap_or_else(|| Dialog::new(number)) });
+    }
+
+    /// Closes the dialog. The question stays, with what was written and chosen so far.
+    pub(crate) fn close(&mut self) {
+        if let Some(dialog) = self.dialog.take().filter(Dialog::is_begun) {
+            self.begun.insert(dialog.number, dialog);
+        }
     }
 
     /// Opens the oldest question because a person wants it.
@@ -241,7 +277,7 @@ impl Asks {
         let Some(dialog) = &self.dialog else { return false };
         if now < dialog.hears_from {
             // A person is typing: the dialog opens again when the keys are quiet.
-            self.dialog = None;
+            self.close();
             return false;
         }
         self.is_in_row = true;
@@ -250,7 +286,7 @@ impl Asks {
 
     /// A person looks at something else: the dialog closes and the question stays.
     pub(crate) fn put_off(&mut self) {
-        self.dialog = None;
+        self.close();
         self.is_in_row = false;
         self.is_put_off = true;
     }

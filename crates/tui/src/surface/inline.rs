@@ -69,9 +69,9 @@ impl InlineSurface {
         }
     }
 
-    /// The most rows of the live region: half of the window.
+    /// The most rows of the live region: a row of what was printed stays above it.
     pub fn live_rows(size: Size) -> u16 {
-        (size.rows / 2).max(1)
+        size.rows.saturating_sub(1).max(1)
     }
 
     fn ask(&mut self, out: &mut Vec<u8>) {

@@ -8,6 +8,93 @@ use crate::model::Model;
 use crate::model::asks::{AskKind, Asked, Dialog, FormField, Permission, Purpose, Question};
 use crate::text::{diff, foreign, wrapped};
 
+/// The fewest rows of a subject beside which everything else stands in full.
+const SMALLEST_BODY: usize = 6;
+/// The line in the place of the answers where the window has no room for them and the subject.
+const TOO_SMALL: &str = "make the window larger to answer · esc no";
+
+/// The parts of a dialog in a window.
+///
+/// Nothing is cut away: what does not fit below the subject stands whole at its end, and the subject scrolls.
+pub(crate) struct Layout {
+    body: Vec<Line>,
+    below: Vec<Line>,
+    /// The rows of the subject that are shown at once.
+    room: usize,
+    cursor: Option<Place>,
+    /// False in a window that has no room for the subject and the answers: only a no is heard then.
+    pub(crate) is_answerable: bool,
+}
+
+impl Layout {
+    /// The layout of the dialog that is open, in the window that the model knows.
+    pub(crate) fn of(model: &Model) -> Option<Self> {
+        let (asked, dialog) = model.asks.current()?;
+        Some(Self::new(asked, dialog, model.size.columns, super::dialog_rows(model.size)))
+    }
+
+    fn new(asked: &Asked, dialog: &Dialog, columns: u16, rows: u16) -> Self {
+        let inner = columns.saturating_sub(4).max(8);
+        let all = |lines: &[Line]| -> Vec<Line> {
+            lines.iter().flat_map(|line| broken(line, inner)).collect()
+        };
+        let inside = usize::from(rows).saturating_sub(2).max(1);
+        let mut body = all(&body(asked, dialog));
+        let (reasons, choices) = (reasons(asked), choices(asked, dialog));
+        let (words, cursor) = words(dialog, inner, (inside / 2).max(1));
+        let mut below = [all(&reasons), all(&choices)].concat();
+        let is_tight = below.len() + words.len() + body.len().min(SMALLEST_BODY) > inside;
+        if is_tight {
+            let is_cut = |line: &&Line| line.width() > usize::from(inner);
+            body.extend(all(&reasons));
+            body.extend(choices.iter().filter(is_cut).flat_map(|line| broken(line, inner)));
+            let most = inside.saturating_sub(words.len() + 2);
+            below = if words.is_empty() { around(&choices, most) } else { Vec::new() };
+            below = below.into_iter().map(|line| row_of(line, inner)).collect();
+        }
+        let offset = u16::try_from(below.len()).unwrap_or(u16::MAX);
+        let cursor = cursor.map(|place| Place { row: place.row + offset, ..place });
+        below.extend(words);
+        let is_answerable = matches!(asked.kind, AskKind::Questions(_) | AskKind::Form { .. })
+            || dialog.words.is_some()
+            || !is_tight
+            || below.len() >= choices.len();
+        if !is_answerable {
+            below = vec![row_of(dim(TOO_SMALL), inner)];
+        }
+        let room = inside.saturating_sub(below.len()).max(1);
+        // The row that says how much more there is.
+        let room = if body.len() > room { room.saturating_sub(1).max(1) } else { room };
+        Self { body, below, room, cursor, is_answerable }
+    }
+
+    /// The rows that a page key moves: one is seen again.
+    pub(crate) fn page(&self) -> usize {
+        self.room.saturating_sub(1).max(1)
+    }
+
+    /// The row of the subject that is the first one at its end.
+    pub(crate) fn last_scroll(&self) -> usize {
+        self.body.len().saturating_sub(self.room)
+    }
+
+    /// The rows of the subject from one on, with what says how many are not shown.
+    fn shown(&self, scroll: usize) -> Vec<Line> {
+        let first = scroll.min(self.last_scroll());
+        let mut shown: Vec<Line> = self.body.iter().skip(first).take(self.room).cloned().collect();
+        if self.last_scroll() > 0 {
+            let left = self.last_scroll() - first;
+            let said = match (first, left) {
+                (_, 0) => "(the end) · pgup".to_owned(),
+                (0, left) => format!("… {left} more lines below · pgdn"),
+                (_, left) => format!("… {left} more lines below · pgdn pgup"),
+            };
+            shown.push(Line::flush().with(said, Style::DIM));
+        }
+        shown
+    }
+}
+
 /// A dialog in at most so many rows.
 pub(super) fn dialog(
     model: &Model,
@@ -16,46 +103,51 @@ pub(super) fn dialog(
     columns: u16,
     rows: u16,
 ) -> Part {
-    let inner = columns.saturating_sub(4).max(8);
-    let body: Vec<Line> = body(asked, dialog).iter().flat_map(|line| broken(line, inner)).collect();
-    let mut below: Vec<Line> =
-        below(asked, dialog).iter().flat_map(|line| broken(line, inner)).collect();
-    let mut cursor = None;
-    if let Some(words) = &dialog.words {
-        let purpose = match words.purpose {
-            Purpose::Reason => "why not: ",
-            Purpose::Input => "run this instead: ",
-            Purpose::Answer => "your words: ",
-        };
-        below.push(Line::flush().with(purpose, Style::of(Colour::Cyan)));
-        let (lines, place) = words.draft.lines(inner);
-        cursor = Some(Place {
-            row: u16::try_from(below.len()).unwrap_or_default() + place.row,
-            column: place.column,
-        });
-        below.extend(lines);
-    }
-    let room = usize::from(rows).saturating_sub(below.len() + 2).max(1);
-    let most = body.len().saturating_sub(room);
-    let first = dialog.scroll.min(most);
-    let mut inside: Vec<Line> = body.iter().skip(first).take(room).cloned().collect();
-    if most > 0 {
-        let left = body.len() - first - inside.len();
-        let said = format!("… {left} more lines below · pgdn pgup");
-        if let Some(last) = inside.last_mut() {
-            *last = Line::flush().with(said, Style::DIM);
-        }
-    }
-    let offset = inside.len();
-    inside.extend(below);
+    let layout = Layout::new(asked, dialog, columns, rows);
+    let mut inside = layout.shown(dialog.scroll);
+    let offset = u16::try_from(inside.len()).unwrap_or_default();
+    inside.extend(layout.below);
     let mut lines = vec![border("╭", &headline(model, asked), "╮", columns)];
     lines.extend(inside.into_iter().map(|line| boxed(line, columns)));
     lines.push(border("╰", &keys(asked, dialog), "╯", columns));
-    let cursor = cursor.map(|place| Place {
-        row: place.row + u16::try_from(offset).unwrap_or_default() + 1,
-        column: place.column + 2,
-    });
+    let cursor =
+        layout.cursor.map(|place| Place { row: place.row + offset + 1, column: place.column + 2 });
     Part { lines, cursor }
+}
+
+/// The words that are being written, in at most so many rows, and the place of the cursor in them.
+fn words(dialog: &Dialog, columns: u16, most: usize) -> (Vec<Line>, Option<Place>) {
+    let Some(words) = &dialog.words else { return (Vec::new(), None) };
+    let purpose = match words.purpose {
+        Purpose::Reason => "why not: ",
+        Purpose::Input => "run this instead: ",
+        Purpose::Answer => "your words: ",
+    };
+    let mut rows = vec![Line::flush().with(purpose, Style::of(Colour::Cyan))];
+    let (lines, place) = words.draft.lines(columns);
+    let most = most.saturating_sub(1).max(1);
+    // The row of the cursor is always among those that are shown.
+    let first = (usize::from(place.row) + 1).saturating_sub(most);
+    rows.extend(lines.into_iter().skip(first).take(most));
+    let row = 1 + usize::from(place.row) - first;
+    let place = Place { row: u16::try_from(row).unwrap_or_default(), ..place };
+    (rows, Some(place))
+}
+
+/// So many of the lines, the marked one among them.
+fn around(lines: &[Line], most: usize) -> Vec<Line> {
+    let is_marked = |line: &Line| line.spans.first().is_some_and(|span| span.text == MARK);
+    let at = lines.iter().position(is_marked).unwrap_or(0);
+    let first = (at + 1).saturating_sub(most.max(1));
+    lines.iter().skip(first).take(most.max(1)).cloned().collect()
+}
+
+/// A line in one row.
+fn row_of(line: Line, columns: u16) -> Line {
+    if line.width() > usize::from(columns) {
+        return super::tree::cut(line, usize::from(columns));
+    }
+    line
 }
 
 /// A line in rows that fit, whatever it is: in a dialog nothing is cut.
@@ -213,8 +305,19 @@ fn input_lines(permission: &Permission) -> Vec<Line> {
     lines
 }
 
-/// The reason and the choices.
-fn below(asked: &Asked, dialog: &Dialog) -> Vec<Line> {
+/// The reasons why a person is asked.
+fn reasons(asked: &Asked) -> Vec<Line> {
+    let AskKind::Permission(permission) = &asked.kind else { return Vec::new() };
+    let mut lines = vec![dim(&format!("because: {}", permission.because))];
+    lines.extend(permission.rule.as_ref().map(|rule| dim(&format!("rule: {rule}"))));
+    lines.extend(
+        permission.server.as_ref().map(|server| dim(&format!("a tool of the server {server}"))),
+    );
+    lines
+}
+
+/// The answers.
+fn choices(asked: &Asked, dialog: &Dialog) -> Vec<Line> {
     match &asked.kind {
         AskKind::Permission(permission) => permission_choices(permission, dialog.selected),
         AskKind::Plan { .. } => {
@@ -228,9 +331,12 @@ fn below(asked: &Asked, dialog: &Dialog) -> Vec<Line> {
     }
 }
 
+/// The mark of the selected answer.
+const MARK: &str = "› ";
+
 fn choice(key: &str, text: &str, is_selected: bool) -> Line {
     let style = if is_selected { Style::BOLD } else { Style::PLAIN };
-    let mark = if is_selected { "› " } else { "  " };
+    let mark = if is_selected { MARK } else { "  " };
     let mut line = Line { hang: 4, ..Line::flush() }.with(mark, Style::of(Colour::Cyan));
     line.spans.extend(foreign(&format!("{key} {text}"), style));
     line
@@ -242,12 +348,7 @@ fn numbered(choices: &[String], selected: usize) -> Vec<Line> {
 }
 
 fn permission_choices(permission: &Permission, selected: usize) -> Vec<Line> {
-    let mut lines = vec![dim(&format!("because: {}", permission.because))];
-    lines.extend(permission.rule.as_ref().map(|rule| dim(&format!("rule: {rule}"))));
-    lines.extend(
-        permission.server.as_ref().map(|server| dim(&format!("a tool of the server {server}"))),
-    );
-    lines.push(choice("1 y", "once", selected == 0));
+    let mut lines = vec![choice("1 y", "once", selected == 0)];
     let lasting = permission.lasting();
     if lasting.is_empty() {
         let why = if permission.rule.is_some() {

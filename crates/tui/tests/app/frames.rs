@@ -91,22 +91,6 @@ fn a_dialog_at_a_hundred_and_twenty_columns() {
 }
 
 #[test]
-fn a_long_body_scrolls_and_is_never_cut() {
-    let mut stage = Stage::new();
-    let script: Vec<String> = (0..60).map(|number| format!("step {number}")).collect();
-    stage.asks(None, &[], command(&script.join("\n")));
-    stage.pass(2_000);
-    let mut seen = String::new();
-    for _ in 0..20 {
-        seen.push_str(&stage.rows(80, 24).join("\n"));
-        stage.press(KeyCode::PageDown);
-    }
-    for line in &script {
-        assert!(seen.contains(line.as_str()), "{line}");
-    }
-}
-
-#[test]
 fn below_twenty_by_six_the_prompt_stands_alone() {
     let mut stage = team();
     stage.types("hi");

@@ -27,15 +27,21 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        let mut stage = Self {
+        let mut stage = Self::without_focus();
+        stage.resize(100, 40);
+        stage.happens(Happening::Input(&Input::Focus(true)));
+        stage
+    }
+
+    /// A terminal that does not tell whether it has the focus.
+    pub(crate) fn without_focus() -> Self {
+        Self {
             model: Model::default(),
             now: Duration::ZERO,
             effects: Vec::new(),
             printed: Vec::new(),
             asked: 0,
-        };
-        stage.happens(Happening::Input(&Input::Focus(true)));
-        stage
+        }
     }
 
     pub(crate) fn happens(&mut self, happening: Happening<'_>) {
@@ -111,6 +117,11 @@ impl Stage {
 
     pub(crate) fn frame(&self, columns: u16, rows: u16) -> Frame {
         view(&self.model, Size { columns, rows })
+    }
+
+    /// The terminal has this size from now on.
+    pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
+        self.happens(Happening::Input(&Input::Resized(Size { columns, rows })));
     }
 
     /// The rows of the live region as text.
