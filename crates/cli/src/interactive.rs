@@ -89,7 +89,7 @@ async fn one_session(
     let mut model = Model::default();
     model.set_commands(BUILT_IN_COMMANDS.iter().map(hint).chain(own_commands()).collect());
     model.set_history(kept.history());
-    model.restore_draft(&kept.draft(None));
+    model.restore_drafts(kept.drafts());
     let front = TerminalFront::new(model);
     let desk = Arc::new(ProgramDesk::new(&surroundings, kept, &front));
     if lists {

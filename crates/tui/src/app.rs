@@ -147,6 +147,12 @@ impl App {
     /// The live region goes, and the terminal is ready for what comes after us.
     pub async fn leave(&mut self) -> io::Result<()> {
         // Drafts and the history are on disk before we go.
+        self.front.happens(Happening::Leaving);
+        let saves = self.front.take_effects().into_iter();
+        for save in saves.filter(|it| matches!(it, Effect::SaveDraft { .. } | Effect::Remember(_)))
+        {
+            self.running.push(self.desk.carry_out(save));
+        }
         let finishing = async { while self.running.next().await.is_some() {} };
         let _ = tokio::time::timeout(LAST_PATIENCE, finishing).await;
         self.draw().await?;

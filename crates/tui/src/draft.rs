@@ -101,9 +101,28 @@ impl Default for Draft {
     }
 }
 
+/// Drafts are the same if they read the same, with the cursor at the same place: how they came about is left out.
+impl PartialEq for Draft {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.units, self.cursor, &self.stash) == (&other.units, other.cursor, &other.stash)
+    }
+}
+
 impl Draft {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The part of the draft that is kept: without what can be undone and yanked.
+    pub(crate) fn kept(&self) -> Self {
+        let Self { units, cursor, chips, stash, .. } = self;
+        Self {
+            units: units.clone(),
+            cursor: *cursor,
+            chips: *chips,
+            stash: stash.clone(),
+            ..Self::default()
+        }
     }
 
     /// A draft of a text, with the cursor at its end.

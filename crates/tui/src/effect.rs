@@ -3,6 +3,7 @@
 use centurion_protocol::{AgentId, SessionId};
 use serde_json::Value;
 
+use crate::draft::Draft;
 use crate::model::asks::AskNumber;
 use crate::model::prompts::{PromptNumber, When};
 
@@ -41,7 +42,7 @@ pub enum Effect {
     /// Runs a command of the person's own.
     Shell(String),
     /// Keeps a draft, which may be empty.
-    SaveDraft { agent: Option<AgentId>, text: String },
+    SaveDraft { agent: Option<AgentId>, draft: Draft },
     /// Keeps a prompt in the history.
     Remember(String),
     /// Opens the draft in an editor.

@@ -13,12 +13,13 @@ mod send;
 use centurion_protocol::sdk::EventBody;
 
 pub use self::facts::Fact;
+use crate::draft::Draft;
 use crate::effect::Effect;
 use crate::input::{Input, Key};
 use crate::keys::{Action, Context};
 use crate::model::asks::{AskNumber, Asked};
 use crate::model::screen::Screen;
-use crate::model::{Model, Moment};
+use crate::model::{Addressee, Model, Moment};
 use crate::view::is_prompt_alone;
 
 /// Something that happened.
@@ -34,6 +35,8 @@ pub enum Happening<'a> {
     Input(&'a Input),
     /// Time has passed.
     Tick,
+    /// The terminal goes, for whatever reason.
+    Leaving,
     /// Something that was asked for has come, or a state was looked at.
     Fact(Fact),
 }
@@ -48,6 +51,7 @@ pub fn fold(model: &mut Model, at: Moment, happening: Happening<'_>) -> Vec<Effe
         Happening::Withdrawn(number) => ask::withdrawn(model, number, &mut effects),
         Happening::Input(input) => input_came(model, input, &mut effects),
         Happening::Tick => tick(model, &mut effects),
+        Happening::Leaving => save_drafts(model, &mut effects, |_| true),
         Happening::Fact(fact) => facts::fact(model, fact, &mut effects),
     }
     effects
@@ -58,14 +62,17 @@ fn tick(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.screen.is_none() {
         model.asks.pass(now, last_key);
     }
-    if model
-        .hands
-        .unsaved
-        .is_some_and(|changed| now.saturating_sub(changed) >= crate::model::SAVE_AFTER)
-    {
-        model.hands.unsaved = None;
-        let text = model.draft().map(crate::draft::Draft::text).unwrap_or_default();
-        effects.push(Effect::SaveDraft { agent: model.addressee(), text });
+    save_drafts(model, effects, |changed| now.saturating_sub(changed) >= crate::model::SAVE_AFTER);
+}
+
+/// Keeps the drafts that have changed, each under its own agent.
+fn save_drafts(model: &mut Model, effects: &mut Vec<Effect>, is_due: impl Fn(Moment) -> bool) {
+    let due = model.unsaved.iter().filter(|(_, changed)| is_due(**changed));
+    let due: Vec<Addressee> = due.map(|(agent, _)| agent.clone()).collect();
+    for agent in due {
+        model.unsaved.remove(&agent);
+        let draft = model.drafts.get(&agent).map(Draft::kept).unwrap_or_default();
+        effects.push(Effect::SaveDraft { agent, draft });
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Model {
     pub(crate) asks: Asks,
     pub(crate) focus: Focus,
     pub(crate) drafts: HashMap<Addressee, Draft>,
+    /// The drafts that are not saved, each with the moment of its last change.
+    pub(crate) unsaved: HashMap<Addressee, Moment>,
     pub(crate) history: History,
     pub(crate) menu: Option<Menu>,
     pub(crate) screen: Option<Screen>,
@@ -107,8 +109,6 @@ pub(crate) struct Hands {
     pub(crate) last_escape: Option<Moment>,
     pub(crate) last_clear: Option<Moment>,
     pub(crate) last_stop: Option<Moment>,
-    /// The last change of a draft that is not saved.
-    pub(crate) unsaved: Option<Moment>,
 }
 
 impl Hands {
@@ -154,7 +154,7 @@ impl Model {
         let moves =
             self.talk.is_busy || self.agents.any_at_work() || self.agents.any_leaving(self.now);
         let tick = moves.then(|| self.now + TICK);
-        let save = self.hands.unsaved.map(|changed| changed + SAVE_AFTER);
+        let save = self.unsaved.values().min().map(|changed| *changed + SAVE_AFTER);
         let ask = self.asks.next_change(self.hands.last_key).filter(|_| self.screen.is_none());
         [tick, save, ask].into_iter().flatten().min()
     }
@@ -183,10 +183,10 @@ impl Model {
         self.history = History::new(entries);
     }
 
-    /// Puts back a draft that an earlier process left.
-    pub fn restore_draft(&mut self, text: &str) {
-        if self.is_draft_empty() {
-            self.set_draft(text);
+    /// Puts back the drafts that an earlier process left, each with its agent; `None` is the main one.
+    pub fn restore_drafts(&mut self, drafts: impl IntoIterator<Item = (Option<AgentId>, Draft)>) {
+        for (agent, draft) in drafts {
+            self.drafts.entry(agent).or_insert(draft);
         }
     }
 }

@@ -82,11 +82,9 @@ impl Desk for ProgramDesk {
                 let files = files_like(&surroundings.cwd, &word);
                 vec![Fact::Files { word, files }]
             }),
-            Effect::SaveDraft { agent, text } => {
-                let kept = self.kept.clone();
-                blocking(move || {
-                    told("the draft is not kept", kept.save_draft(agent.as_ref(), &text))
-                })
+            Effect::SaveDraft { agent, draft } => {
+                let save = self.kept.draft_saver(agent.as_ref(), draft);
+                blocking(move || told("the draft is not kept", save()))
             }
             Effect::Remember(text) => {
                 let kept = self.kept.clone();
@@ -140,8 +138,12 @@ fn blocking(work: impl FnOnce() -> Vec<Fact> + Send + 'static) -> DeskFuture {
 }
 
 /// Tells of a failure.
-fn told(what: &str, done: io::Result<()>) -> Vec<Fact> {
-    done.err().map(|error| Fact::Notice(format!("{what}: {error}"))).into_iter().collect()
+fn told<E: std::error::Error>(what: &str, done: Result<(), E>) -> Vec<Fact> {
+    let why = |error: E| match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    done.err().map(|error| Fact::Notice(format!("{what}: {}", why(error)))).into_iter().collect()
 }
 
 /// The sessions of this directory, newest first.

@@ -24,7 +24,7 @@ pub enum DraftError {
 
 /// Writes a draft to its file, or removes the file of an empty draft.
 pub fn save_draft(draft: &Draft, path: &Path) -> Result<(), DraftError> {
-    let saved = if draft.is_empty() {
+    let saved = if draft.is_empty() && draft.stash.is_none() {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -48,41 +48,55 @@ pub fn load_draft(path: &Path) -> Result<Draft, DraftError> {
 
 impl Draft {
     fn to_json(&self) -> Value {
-        let mut parts: Vec<Value> = Vec::new();
-        let mut text = String::new();
-        for unit in &self.units {
-            match unit {
-                Unit::Grapheme(grapheme) => text.push_str(grapheme),
-                Unit::Chip(chip) => {
-                    parts.push(json!(std::mem::take(&mut text)));
-                    let attachment = chip.attachment;
-                    parts.push(
-                        json!({ "label": chip.label, "text": chip.text, "attachment": attachment }),
-                    );
-                }
-            }
-        }
-        parts.push(json!(text));
-        json!({ "parts": parts, "cursor": self.cursor, "chips": self.chips })
+        let stash = self.stash.as_deref().map(parts_of);
+        json!({
+            "parts": parts_of(&self.units), "cursor": self.cursor, "chips": self.chips, "stash": stash,
+        })
     }
 
     fn from_json(value: &Value) -> Self {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let mut draft = Self::new();
-        for part in value["parts"].as_array().into_iter().flatten() {
-            if let Some(typed) = part.as_str() {
-                draft.units.extend(units(typed));
-            } else {
-                draft.units.push(Unit::chip(Chip {
-                    label: text(&part["label"]),
-                    text: text(&part["text"]),
-                    attachment: part["attachment"].as_u64(),
-                }));
-            }
-        }
+        let mut draft = Self { units: units_of(&value["parts"]), ..Self::new() };
+        draft.stash = value["stash"].is_array().then(|| units_of(&value["stash"]));
         let number = |name: &str| value[name].as_u64().and_then(|it| usize::try_from(it).ok());
         draft.cursor = number("cursor").unwrap_or(usize::MAX).min(draft.units.len());
         draft.chips = number("chips").unwrap_or_default();
         draft
     }
+}
+
+/// The units in parts: texts, and chips between them.
+fn parts_of(units: &[Unit]) -> Vec<Value> {
+    let mut parts: Vec<Value> = Vec::new();
+    let mut text = String::new();
+    for unit in units {
+        match unit {
+            Unit::Grapheme(grapheme) => text.push_str(grapheme),
+            Unit::Chip(chip) => {
+                parts.push(json!(std::mem::take(&mut text)));
+                let attachment = chip.attachment;
+                parts.push(
+                    json!({ "label": chip.label, "text": chip.text, "attachment": attachment }),
+                );
+            }
+        }
+    }
+    parts.push(json!(text));
+    parts
+}
+
+fn units_of(parts: &Value) -> Vec<Unit> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut all: Vec<Unit> = Vec::new();
+    for part in parts.as_array().into_iter().flatten() {
+        if let Some(typed) = part.as_str() {
+            all.extend(units(typed));
+        } else {
+            all.push(Unit::chip(Chip {
+                label: text(&part["label"]),
+                text: text(&part["text"]),
+                attachment: part["attachment"].as_u64(),
+            }));
+        }
+    }
+    all
 }

@@ -57,7 +57,9 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::Interrupt | Action::Back => escape(model, effects),
         Action::Clear => clear(model, effects),
-        Action::Exit if is_empty => leave(model, effects),
+        // Where words are for an agent, no key ends the session.
+        Action::Exit if is_empty && model.addressee().is_some() => model.focus = Focus::Prompt,
+        Action::Exit if is_empty => effects.push(Effect::Exit),
         Action::Exit => {
             model.draft_mut().apply(EditAction::DeleteForward);
             draft_changed(model, effects);
@@ -66,7 +68,8 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::HistoryOlder => older(model),
         Action::HistoryNewer => newer(model),
         Action::FocusTree => to_tree(model),
-        Action::Stash if !model.draft_mut().stash() => {
+        Action::Stash if model.draft_mut().stash() => unsaved(model),
+        Action::Stash => {
             model.notice = Some("there is nothing to put aside or to bring back".to_owned());
         }
         Action::Editor => {
@@ -95,10 +98,16 @@ fn ends_with_backslash(model: &Model) -> bool {
 
 /// The draft has changed: it is to be saved, and the menu follows it.
 pub(super) fn draft_changed(model: &mut Model, effects: &mut Vec<Effect>) {
-    model.hands.unsaved = Some(model.now);
+    unsaved(model);
     if let Some(word) = model.update_menu() {
         effects.push(Effect::FindFiles(word));
     }
+}
+
+/// Takes note that the draft is to be saved.
+pub(super) fn unsaved(model: &mut Model) {
+    let (agent, now) = (model.addressee(), model.now);
+    model.unsaved.insert(agent, now);
 }
 
 /// Keys of the menu; whether one was meant for it.
@@ -176,7 +185,7 @@ fn escape(model: &mut Model, effects: &mut Vec<Effect>) {
 fn interrupt(model: &mut Model, effects: &mut Vec<Effect>) {
     effects.push(Effect::Interrupt);
     if let Some(text) = model.prompts.unanswered.take() {
-        facts::give_back(model, &text);
+        facts::give_back(model, &None, &text);
     }
     model.notice = Some("stopping this turn · agents in the background go on".to_owned());
 }
@@ -195,8 +204,12 @@ fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
     if !model.is_draft_empty() {
         return draft_to_history(model, effects);
     }
+    if let Focus::Agent(_) = model.focus {
+        model.focus = Focus::Prompt;
+        return;
+    }
     if Hands::completes(first, now) {
-        return leave(model, effects);
+        return effects.push(Effect::Exit);
     }
     model.hands.last_clear = Some(now);
     if model.is_busy() {
@@ -218,12 +231,6 @@ fn leaving_words(model: &Model) -> String {
     }
 }
 
-fn leave(model: &mut Model, effects: &mut Vec<Effect>) {
-    let text = model.draft().map(Draft::text).unwrap_or_default();
-    effects.push(Effect::SaveDraft { agent: None, text });
-    effects.push(Effect::Exit);
-}
-
 /// Moves up in the draft, and from its first row to the prompt before.
 fn older(model: &mut Model) {
     let present = model.draft().map(Draft::text).unwrap_or_default();
@@ -233,6 +240,7 @@ fn older(model: &mut Model) {
     if let Some(text) = model.history.older(&present).map(str::to_owned) {
         model.set_draft(&text);
         model.menu = None;
+        unsaved(model);
     }
 }
 
@@ -245,6 +253,7 @@ fn newer(model: &mut Model) {
         Some(text) => {
             model.set_draft(&text);
             model.menu = None;
+            unsaved(model);
         }
         None if model.is_draft_empty() => to_tree(model),
         None => {}

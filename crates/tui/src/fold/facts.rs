@@ -8,7 +8,7 @@ use crate::effect::Effect;
 use crate::frame::{Colour, Line, Style};
 use crate::model::prompts::{PromptNumber, Stage, When};
 use crate::model::screen::{Screen, SessionEntry, SessionList, TextScreen};
-use crate::model::{CommandHint, Model};
+use crate::model::{Addressee, CommandHint, Model};
 use crate::text::foreign;
 
 #[derive(Debug)]
@@ -94,7 +94,7 @@ pub(super) fn fact(model: &mut Model, fact: Fact, effects: &mut Vec<Effect>) {
                     Colour::Red,
                     &format!("not delivered: {why}"),
                 )]);
-                give_back(model, &waiting.text);
+                give_back(model, &waiting.to, &waiting.text);
             }
         }
         Fact::Spending { dollars, agents } => {
@@ -161,9 +161,11 @@ fn delivered(model: &mut Model, held: &[PromptNumber]) {
     }
 }
 
-/// Puts words that were not read back into the draft, before what is there.
-pub(super) fn give_back(model: &mut Model, text: &str) {
-    let draft = model.draft().map(crate::draft::Draft::text).unwrap_or_default();
-    let joined = if draft.is_empty() { text.to_owned() } else { format!("{text}\n{draft}") };
-    model.set_draft(&joined);
+/// Puts words that were not read back into the draft of the agent that they were for, before what is there.
+pub(super) fn give_back(model: &mut Model, to: &Addressee, text: &str) {
+    let draft = model.drafts.entry(to.clone()).or_default();
+    let there = draft.text();
+    let joined = if there.is_empty() { text.to_owned() } else { format!("{text}\n{there}") };
+    draft.set(&joined);
+    model.unsaved.insert(to.clone(), model.now);
 }

@@ -31,9 +31,8 @@ pub(super) fn submit(model: &mut Model, when: When, effects: &mut Vec<Effect>) {
         return;
     }
     model.history.add(&text);
-    model.hands.unsaved = None;
     effects.push(Effect::Remember(text.clone()));
-    effects.push(Effect::SaveDraft { agent: to.clone(), text: String::new() });
+    super::chat::unsaved(model);
     if let Some(agent) = to {
         if text.trim() == "/stop" {
             return effects.push(Effect::StopTask(agent));
@@ -134,5 +133,6 @@ pub(super) fn take_back(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
         effects.push(Effect::Withdraw(number));
     }
     model.set_draft(&waiting.text);
+    super::chat::unsaved(model);
     true
 }

@@ -20,7 +20,9 @@ fn a_terminal_at_rest_has_no_timer() {
     assert_eq!(stage.model.next_tick(), None, "the draft is saved, and nothing moves");
     let effects = stage.take_effects();
     assert!(
-        effects.iter().any(|it| matches!(it, Effect::SaveDraft { text, .. } if text == "a")),
+        effects
+            .iter()
+            .any(|it| matches!(it, Effect::SaveDraft { draft, .. } if draft.text() == "a")),
         "{effects:?}"
     );
     stage.event(&init());
@@ -138,6 +140,123 @@ fn escape_and_ctrl_c_stop_the_turn_and_no_agent() {
     stage.press(KeyCode::Enter);
     stage.press(KeyCode::Escape);
     assert!(stage.take_effects().is_empty());
+}
+
+/// The drafts that are saved, each with its agent.
+fn saved(stage: &mut Stage) -> Vec<(Option<String>, String)> {
+    let saved = |effect| match effect {
+        Effect::SaveDraft { agent, draft } => {
+            Some((agent.map(|agent: AgentId| agent.to_string()), draft.text()))
+        }
+        _ => None,
+    };
+    let mut saved: Vec<_> = stage.take_effects().into_iter().filter_map(saved).collect();
+    saved.sort();
+    saved
+}
+
+#[test]
+fn each_draft_is_saved_for_its_own_agent_and_when_the_terminal_goes() {
+    // 11
+    let mut stage = Stage::new();
+    stage.event(&started("a1", "scout", "Look", None));
+    stage.types("for main");
+    stage.ctrl('x');
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Enter);
+    stage.types("for scout");
+    stage.press(KeyCode::Escape);
+    stage.pass(400);
+    let both = [(None, "for main".to_owned()), (Some("a1".to_owned()), "for scout".to_owned())];
+    assert_eq!(saved(&mut stage), both);
+    stage.types("!");
+    stage.happens(Happening::Leaving);
+    assert_eq!(saved(&mut stage), [(None, "for main!".to_owned())], "without waiting for a pause");
+    stage.happens(Happening::Leaving);
+    assert_eq!(saved(&mut stage), []);
+}
+
+#[test]
+fn no_key_at_the_prompt_loses_a_draft() {
+    // 11: whatever a key does, the text is in the draft, sent, put aside or in the history, or undo brings it back.
+    let text = "words that took a while";
+    let mut keys: Vec<Key> = vec![
+        Key::plain(KeyCode::Enter),
+        Key::plain(KeyCode::Escape),
+        Key::plain(KeyCode::Tab),
+        Key::plain(KeyCode::Tab).shift(),
+        Key::plain(KeyCode::Up),
+        Key::plain(KeyCode::Down),
+        Key::plain(KeyCode::PageUp),
+        Key::plain(KeyCode::PageDown),
+        Key::plain(KeyCode::Backspace),
+        Key::plain(KeyCode::Delete),
+    ];
+    for letter in 'a'..='z' {
+        keys.push(Key::plain(KeyCode::Char(letter)).ctrl());
+        keys.push(Key::plain(KeyCode::Char(letter)).alt());
+    }
+    for first in &keys {
+        for second in &keys {
+            let mut stage = Stage::new();
+            stage.types(text);
+            stage.key(*first);
+            stage.key(*second);
+            let mut seen = format!("{:?}", stage.take_effects());
+            let mut look = |stage: &mut Stage| {
+                seen.push_str(&format!("{}\n{:?}\n", stage.shown(), stage.take_effects()));
+                stage.pass(1_000);
+            };
+            look(&mut stage);
+            // A screen closes; what a key killed, replaced or put aside comes back.
+            stage.press(KeyCode::Escape);
+            look(&mut stage);
+            for _ in 0..4 {
+                stage.ctrl('_');
+                look(&mut stage);
+            }
+            (0..40).for_each(|_| stage.press(KeyCode::Backspace));
+            for key in ['y', 's'] {
+                stage.ctrl(key);
+                look(&mut stage);
+            }
+            assert!(seen.contains(text), "{first:?} {second:?}: {seen}");
+        }
+    }
+}
+
+#[test]
+fn ctrl_d_in_the_focus_of_an_agent_ends_nothing_and_keeps_the_main_draft() {
+    let mut stage = Stage::new();
+    stage.event(&started("a1", "scout", "Look", None));
+    stage.types("half a prompt");
+    for key in ['d', 'c'] {
+        stage.ctrl('x');
+        stage.press(KeyCode::Down);
+        stage.press(KeyCode::Enter);
+        assert!(stage.shown().contains("main ▸ scout"), "{}", stage.shown());
+        stage.ctrl(key);
+        stage.pass(1_000);
+        assert!(
+            !stage.take_effects().iter().any(|it| matches!(it, Effect::Exit | Effect::Interrupt))
+        );
+        assert!(stage.shown().contains("❯ half a prompt"), "{}", stage.shown());
+    }
+}
+
+#[test]
+fn words_that_did_not_reach_an_agent_come_back_to_its_own_draft() {
+    let mut stage = Stage::new();
+    stage.event(&started("a1", "scout", "Look", None));
+    stage.types("@scout look again");
+    stage.press(KeyCode::Escape);
+    stage.press(KeyCode::Enter);
+    stage.take_effects();
+    stage.fact(Fact::Undelivered { number: PromptNumber(1), why: "it has ended".to_owned() });
+    assert!(!stage.shown().contains("❯ look again"), "{}", stage.shown());
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Enter);
+    assert!(stage.shown().contains("❯ look again"), "{}", stage.shown());
 }
 
 #[test]
