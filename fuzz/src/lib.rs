@@ -15,3 +15,14 @@ pub mod journal {
     pub mod transcript;
 }
 pub mod well_formed;
+#[path = "../../crates/tui/src"]
+mod tui {
+    #![expect(dead_code, reason = "the other half is for the program around it")]
+    pub mod frame;
+    pub mod input;
+    pub mod look;
+    pub mod surface;
+    pub mod text;
+}
+// These modules name each other by their paths in the crate that they belong to.
+pub use tui::{frame, input, look, surface, text};
