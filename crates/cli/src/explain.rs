@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use centurion_config::paths::repo_root;
-use centurion_permissions::{Access, Call, Verdict, decide};
+use centurion_permissions::{Access, Call, Decision, Mode, Verdict, decide};
 use centurion_tools::{DiskLinks, resolve};
 use clap::{Parser, Subcommand};
 use serde_json::json;
@@ -44,14 +44,27 @@ pub(crate) fn run(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
     let mut policy =
         policy::policy(run, &surroundings, &configuration.settings, repository, &run.add_dir)?;
     policy::check_git(&mut policy, &configuration.trust);
-    let Asked { tool, named, access, input } = parse(call, &surroundings)?;
+    let mode = policy.mode;
+    let decide = |asked: &Call<'_>| Some(decide(&policy, asked));
+    Output::default().write_text(&explained(call, mode, &surroundings, decide)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says what is decided about a call that a person wrote.
+pub(crate) fn explained(
+    call: &str,
+    mode: Mode,
+    surroundings: &Surroundings,
+    decide: impl FnOnce(&Call<'_>) -> Option<Decision>,
+) -> anyhow::Result<String> {
+    let Asked { tool, named, access, input } = parse(call, surroundings)?;
     let asked = Call {
         named: named.as_deref(),
         input: input.as_deref(),
         links: &DiskLinks,
         ..Call::new(tool, &access)
     };
-    let decision = decide(&policy, &asked);
+    let decision = decide(&asked).context("the session has ended")?;
     let verdict = match decision.verdict {
         Verdict::Allow => "allowed",
         Verdict::Ask => "asked about",
@@ -60,12 +73,10 @@ pub(crate) fn run(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
     let rule = decision.rule.as_ref().map_or_else(String::new, |rule| {
         format!("  rule: {} ({}, {})\n", rule.text, rule.origin.level(), rule.origin)
     });
-    let text = format!(
-        "{call}: {verdict}\n  because {}\n  layer: {:?}, mode: {}\n{rule}",
-        decision.reason, decision.layer, policy.mode
-    );
-    Output::default().write_text(&text);
-    Ok(ExitCode::SUCCESS)
+    Ok(format!(
+        "{call}: {verdict}\n  because {}\n  layer: {:?}, mode: {mode}\n{rule}",
+        decision.reason, decision.layer
+    ))
 }
 
 /// A call as a person wrote it.

@@ -2,6 +2,7 @@
 
 mod desk;
 mod files;
+mod own_shell;
 
 use std::io::{self, IsTerminal as _};
 use std::pin::pin;
@@ -48,6 +49,13 @@ fn enter() -> anyhow::Result<Terminal> {
     Ok(Terminal::enter(TerminalOptions { is_plain: false, keeper: Some(keeper) })?)
 }
 
+/// The way in which a session in the terminal ended.
+enum End {
+    Left(Left),
+    /// A signal ended it, with this exit code.
+    Signal(u8),
+}
+
 /// Runs sessions until the person leaves.
 pub(crate) async fn run(mut args: RunArgs) -> anyhow::Result<ExitCode> {
     let mut terminal = enter()?;
@@ -66,8 +74,9 @@ pub(crate) async fn run(mut args: RunArgs) -> anyhow::Result<ExitCode> {
                 .await?;
         terminal = back;
         match left {
-            Left::Shell => return Ok(ExitCode::SUCCESS),
-            Left::Session(id) => {
+            End::Left(Left::Shell) => return Ok(ExitCode::SUCCESS),
+            End::Signal(code) => return Ok(ExitCode::from(code)),
+            End::Left(Left::Session(id)) => {
                 args.session.continue_last = false;
                 args.session.session_id = None;
                 args.session.resume = Some(Some(id));
@@ -82,7 +91,7 @@ async fn one_session(
     terminal: Terminal,
     first: Option<String>,
     lists: bool,
-) -> anyhow::Result<(Left, Terminal)> {
+) -> anyhow::Result<(End, Terminal)> {
     let surroundings = Surroundings::observe()?;
     let surroundings = surroundings.configured_by(args.project_config_root.as_deref())?;
     let kept = Kept::new(&surroundings);
@@ -130,7 +139,7 @@ async fn show(
     front: &Arc<TerminalFront>,
     desk: Arc<ProgramDesk>,
     session: impl Future<Output = anyhow::Result<()>>,
-) -> anyhow::Result<(Left, Terminal)> {
+) -> anyhow::Result<(End, Terminal)> {
     let told = Arc::clone(front);
     output::divert(Some(Box::new(move |line| {
         told.happens(Happening::Fact(Fact::Said(line.to_owned())));
@@ -138,13 +147,13 @@ async fn show(
     let look = Look::from_environment(|name| surroundings.env.get(name).map(str::to_owned));
     let surface = Box::new(InlineSurface::new(terminal.size(), look, Capabilities::default()));
     let mut app = App::new(Arc::clone(front), terminal, surface, desk as _, Arc::new(SystemWorld));
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::with_hangup()?;
     let mut session = pin!(session);
     let (left, has_ended) = tokio::select! {
         biased;
-        left = app.run() => (left.map_err(anyhow::Error::from), false),
-        ended = &mut session => (ended.map(|()| Left::Shell), true),
-        _ = signals.next() => (Ok(Left::Shell), false),
+        left = app.run() => (left.map(End::Left).map_err(anyhow::Error::from), false),
+        ended = &mut session => (ended.map(|()| End::Left(Left::Shell)), true),
+        code = signals.next() => (Ok(End::Signal(code)), false),
     };
     if let Some(handle) = front.session().filter(|_| !has_ended) {
         handle.stop();

@@ -4,7 +4,6 @@ mod link;
 
 pub use self::link::earlier;
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -13,7 +12,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use centurion_protocol::{RecordId, SessionId, World};
+use centurion_protocol::{SessionId, World};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
@@ -23,7 +22,6 @@ use crate::frame::Size;
 use crate::front::TerminalFront;
 use crate::input::{Input, TerminalReply};
 use crate::model::Moment;
-use crate::model::prompts::PromptNumber;
 use crate::notify::Notifier;
 use crate::surface::Surface;
 use crate::terminal::Terminal;
@@ -63,8 +61,6 @@ pub struct App {
     surface: Box<dyn Surface>,
     desk: Arc<dyn Desk>,
     world: Arc<dyn World>,
-    /// The ids of the prompts that the session has.
-    sent: HashMap<PromptNumber, RecordId>,
     /// Effects that wait for the session to open.
     early: Vec<Effect>,
     running: FuturesUnordered<DeskFuture>,
@@ -95,7 +91,6 @@ impl App {
             surface,
             desk,
             world,
-            sent: HashMap::new(),
             early: Vec::new(),
             running: FuturesUnordered::new(),
             size,
@@ -230,6 +225,7 @@ impl App {
         };
         self.out.clear();
         self.surface.draw(&frame, self.size, &mut self.out);
+        self.terminal.keep_rows(self.surface.rows_above_cursor());
         self.flush().await
     }
 

@@ -40,7 +40,9 @@ pub enum Effect {
     /// Asks for files whose names fit a word.
     FindFiles(String),
     /// Runs a command of the person's own.
-    Shell(String),
+    Shell { number: u64, command: String },
+    /// Ends such a command with everything that it started.
+    StopShell(u64),
     /// Keeps a draft, which may be empty.
     SaveDraft { agent: Option<AgentId>, draft: Draft },
     /// Keeps a prompt in the history.

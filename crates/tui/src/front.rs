@@ -11,14 +11,16 @@ use centurion_engine::{
     ReplyFuture, Unanswered, View,
 };
 use centurion_host::Front;
+use centurion_protocol::RecordId;
 use centurion_protocol::sdk::Event;
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 
 use crate::effect::Effect;
-use crate::fold::{Happening, fold};
+use crate::fold::{Fact, Happening, fold};
 use crate::model::asks::{AskKind, AskNumber, Asked, FieldKind, FormField, Permission, Question};
+use crate::model::prompts::PromptNumber;
 use crate::model::{Model, Moment};
 
 /// A terminal as a front of a session.
@@ -34,12 +36,15 @@ struct State {
     answers: HashMap<AskNumber, oneshot::Sender<Value>>,
     asked: u64,
     handle: Option<Handle>,
+    /// The ids of the prompts that no agent has read, as far as is known.
+    sent: HashMap<PromptNumber, RecordId>,
 }
 
 impl TerminalFront {
     pub fn new(model: Model) -> Arc<Self> {
         let answers = HashMap::new();
-        let state = State { model, effects: Vec::new(), answers, asked: 0, handle: None };
+        let (effects, sent) = (Vec::new(), HashMap::new());
+        let state = State { model, effects, answers, asked: 0, handle: None, sent };
         Arc::new(Self { state: Mutex::new(state), changed: Notify::new(), began: Instant::now() })
     }
 
@@ -90,6 +95,30 @@ impl TerminalFront {
         self.state.lock().handle.clone()
     }
 
+    /// Takes note of a prompt that goes to the session.
+    pub(crate) fn sends(&self, number: PromptNumber, id: RecordId) {
+        self.state.lock().sent.insert(number, id);
+    }
+
+    /// Takes a prompt back from those that were sent.
+    pub(crate) fn takes_back(&self, number: PromptNumber) -> Option<RecordId> {
+        self.state.lock().sent.remove(&number)
+    }
+
+    /// Folds that prompts were read, if some were. `early` are those that wait for the session to open.
+    pub(crate) fn look_at_prompts(&self, early: &[PromptNumber]) {
+        let now = self.now();
+        let mut state = self.state.lock();
+        let Some(handle) = state.handle.clone().filter(|_| !state.sent.is_empty()) else { return };
+        let before = state.sent.len();
+        state.sent.retain(|_, id| handle.is_waiting(*id));
+        if state.sent.len() < before {
+            let held = state.sent.keys().chain(early).copied().collect();
+            let effects = fold(&mut state.model, now, Happening::Fact(Fact::Held(held)));
+            state.effects.extend(effects);
+        }
+    }
+
     /// Hands a person's answer to the question that waits for it.
     pub(crate) fn settle(&self, number: AskNumber, answer: Value) {
         if let Some(waiting) = self.state.lock().answers.remove(&number) {
@@ -130,6 +159,8 @@ impl Drop for OpenAsk<'_> {
 
 impl View for TerminalFront {
     fn show(&self, event: &Event) {
+        // A prompt that was read stands before the answer to it.
+        self.look_at_prompts(&[]);
         self.happens(Happening::Event(&event.body));
     }
 }

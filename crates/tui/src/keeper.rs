@@ -1,7 +1,8 @@
 //! The keeper: a process that restores the terminal if we are killed and cannot.
 //!
 //! It knows the settings of before, and holds the read end of a pipe whose write end only we have. One byte on the pipe
-//! says that there is nothing to restore, or that there is again. If the pipe closes while there is, we are dead.
+//! says that there is nothing to restore, or that there is again; others say where the live region begins, so that it can
+//! be erased. If the pipe closes while there is something to restore, we are dead.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -16,6 +17,8 @@ pub const KEEPER_ARGUMENT: &str = "terminal";
 
 const PAUSED: u8 = b'p';
 const RESUMED: u8 = b'r';
+/// Two bytes follow: the rows of the live region above the cursor.
+const LIVE: u8 = b'l';
 
 /// The longest line of settings.
 const LONGEST_LINE: u64 = 1024;
@@ -62,6 +65,12 @@ impl Keeper {
         let _ = self.pipe.write_all(&[RESUMED]);
     }
 
+    /// The live region has so many rows above the cursor.
+    pub(crate) fn live(&mut self, rows: u16) {
+        let [first, second] = rows.to_le_bytes();
+        let _ = self.pipe.write_all(&[LIVE, first, second]);
+    }
+
     /// Ends the keeper: the terminal is as it was.
     pub(crate) fn dismiss(mut self) {
         self.pause();
@@ -86,17 +95,24 @@ pub fn run() -> ExitCode {
     let Some(kept) = Kept::from_line(line.trim_end(), tty.as_fd()) else {
         return ExitCode::FAILURE;
     };
-    let mut is_needed = false;
-    let mut byte = [0];
+    let (mut is_needed, mut live) = (false, None);
+    let (mut byte, mut rows) = ([0], [0; 2]);
     loop {
         match pipe.read(&mut byte) {
             Ok(0) => break,
-            Ok(_) => is_needed = byte[0] == RESUMED,
+            Ok(_) if byte[0] == LIVE => {
+                if pipe.read_exact(&mut rows).is_err() {
+                    break;
+                }
+                live = Some(u16::from_le_bytes(rows));
+            }
+            // An editor or a shell had the screen meanwhile.
+            Ok(_) => (is_needed, live) = (byte[0] == RESUMED, None),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => break,
         }
     }
-    if is_needed && restore_termios(tty.as_fd(), &kept).is_err() {
+    if is_needed && restore_termios(tty.as_fd(), &kept, live).is_err() {
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS

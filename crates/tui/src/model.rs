@@ -151,8 +151,10 @@ impl Model {
 
     /// The moment of the next tick; `None` where nothing moves.
     pub fn next_tick(&self) -> Option<Moment> {
-        let moves =
-            self.talk.is_busy || self.agents.any_at_work() || self.agents.any_leaving(self.now);
+        let moves = self.talk.is_busy
+            || !self.talk.shells.is_empty()
+            || self.agents.any_at_work()
+            || self.agents.any_leaving(self.now);
         let tick = moves.then(|| self.now + TICK);
         let save = self.unsaved.values().min().map(|changed| *changed + SAVE_AFTER);
         let ask = self.asks.next_change(self.hands.last_key).filter(|_| self.screen.is_none());

@@ -32,6 +32,11 @@ pub trait Surface {
     /// Whether the surface waits for an answer of the terminal.
     fn is_waiting(&self) -> bool;
 
+    /// The rows of the live region above the cursor; `None` where nothing is to be erased after a kill.
+    fn rows_above_cursor(&self) -> Option<u16> {
+        None
+    }
+
     /// Writes the whole live region again at the next draw: after Ctrl+L, an editor or a suspension.
     fn forget(&mut self);
 

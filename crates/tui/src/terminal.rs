@@ -44,6 +44,8 @@ pub struct Terminal {
     options: TerminalOptions,
     keeper: Option<Keeper>,
     is_active: bool,
+    /// The rows of the live region above the cursor, as the keeper knows them.
+    told_rows: Option<u16>,
     parser: InputParser,
     resizes: Signal,
     inputs: VecDeque<Input>,
@@ -70,6 +72,7 @@ impl Terminal {
             options,
             keeper: None,
             is_active: false,
+            told_rows: None,
             parser: InputParser::new(),
             resizes: signal(SignalKind::window_change())?,
             inputs: VecDeque::new(),
@@ -90,11 +93,21 @@ impl Terminal {
         }
     }
 
+    /// Has the keeper erase the live region after a kill: it has so many rows above the cursor.
+    pub fn keep_rows(&mut self, rows: Option<u16>) {
+        let Some(rows) = rows.filter(|_| self.is_active && rows != self.told_rows) else { return };
+        self.told_rows = Some(rows);
+        if let Some(keeper) = &mut self.keeper {
+            keeper.live(rows);
+        }
+    }
+
     /// Undoes the modes: before an editor, or before the process stops.
     pub fn suspend(&mut self) -> io::Result<()> {
         if !std::mem::take(&mut self.is_active) {
             return Ok(());
         }
+        self.told_rows = None;
         let undone = modes::undo(self.tty.get_ref().as_fd());
         if let Some(keeper) = &mut self.keeper {
             keeper.pause();

@@ -10,5 +10,7 @@ mod failures;
 mod frames;
 #[path = "app/stage.rs"]
 mod stage;
+#[path = "app/viewer.rs"]
+mod viewer;
 #[path = "app/window.rs"]
 mod window;

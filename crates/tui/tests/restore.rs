@@ -18,6 +18,8 @@ struct Program {
     terminal: std::fs::File,
     other_end: OwnedFd,
     before: String,
+    /// All that was written between the first frame and the end.
+    seen: String,
 }
 
 impl Program {
@@ -40,8 +42,9 @@ impl Program {
             .stderr(end())
             .spawn()
             .unwrap();
-        let mut program = Self { child, terminal: terminal.into(), other_end, before };
-        program.wait_for("> ready");
+        let mut program =
+            Self { child, terminal: terminal.into(), other_end, before, seen: String::new() };
+        program.seen = program.wait_for("> ready");
         assert_ne!(settings(&program.other_end), program.before, "the modes were not set");
         program
     }
@@ -63,7 +66,8 @@ impl Program {
 
     #[track_caller]
     fn assert_restored(&mut self) {
-        self.wait_for(RESTORED);
+        let rest = self.wait_for(RESTORED);
+        self.seen.push_str(&rest);
         let _ = self.child.wait();
         assert_eq!(settings(&self.other_end), self.before);
     }
@@ -89,10 +93,13 @@ fn the_terminal_is_restored_after_a_panic() {
 }
 
 #[test]
-fn the_terminal_is_restored_after_a_kill() {
+fn the_terminal_is_restored_after_a_kill_without_a_trace_of_the_live_region() {
     let mut program = Program::start();
     program.child.kill().unwrap();
     program.assert_restored();
+    let mut screen = vt100::Parser::default();
+    screen.process(program.seen.as_bytes());
+    assert_eq!(screen.screen().contents().trim(), "");
 }
 
 #[test]

@@ -13,6 +13,8 @@ use centurion_tui::{Desk, DeskFuture, Effect, Fact, Happening, SessionEntry, Ter
 use tokio::io::AsyncReadExt as _;
 
 use super::files::Kept;
+use super::own_shell::{self, OwnShells};
+use crate::explain::explained;
 use crate::sessions;
 use crate::surroundings::Surroundings;
 
@@ -30,7 +32,7 @@ ctrl+x enter     later: after the turn
 ctrl+x ctrl+s    now: stops the turn for it
 up               takes back what was not read; else older prompts
 alt+enter ctrl+j new line (also \\ enter)
-esc              closes what is open, else stops this turn only
+esc              closes what is open, else ends your own `!` command, else stops this turn only
 esc esc          clears the draft into the history; on an empty one: /rewind
 ctrl+c           the same; twice on an empty prompt leaves
 ctrl+d           leaves on an empty prompt
@@ -50,6 +52,7 @@ pub(super) struct ProgramDesk {
     surroundings: Arc<Surroundings>,
     kept: Kept,
     front: Weak<TerminalFront>,
+    shells: OwnShells,
 }
 
 impl ProgramDesk {
@@ -58,6 +61,7 @@ impl ProgramDesk {
             surroundings: Arc::new(surroundings.for_later()),
             kept,
             front: Arc::downgrade(front),
+            shells: OwnShells::default(),
         }
     }
 
@@ -90,20 +94,48 @@ impl Desk for ProgramDesk {
                 let kept = self.kept.clone();
                 blocking(move || told("the prompt is not in the history", kept.remember(&text)))
             }
-            Effect::Shell(command) => {
-                let front = self.front.clone();
+            Effect::Shell { number, command } => {
+                let (front, stop) = (self.front.clone(), self.shells.begin(number));
+                let shells = self.shells.clone();
                 Box::pin(async move {
-                    let (output, is_success) = run_shell(&command, &surroundings.cwd).await;
+                    let told = front.clone();
+                    let prints = move |text: String| {
+                        if let Some(front) = told.upgrade() {
+                            front.happens(Happening::Fact(Fact::ShellPrinted { number, text }));
+                        }
+                    };
+                    let (output, is_success) =
+                        own_shell::run(&command, &surroundings, stop, prints).await;
+                    shells.ended(number);
                     if let Some(handle) = front.upgrade().and_then(|front| front.session()) {
                         handle.remind(format!("The user ran `{command}` in a shell of their own. It printed:\n{output}"));
                     }
-                    vec![Fact::ShellEnded { command, output, is_success }]
+                    vec![Fact::ShellEnded { number, command, output, is_success }]
                 })
+            }
+            Effect::StopShell(number) => {
+                self.shells.stop(number);
+                Box::pin(std::future::ready(Vec::new()))
             }
             Effect::Show { command } if command == "keys" => {
                 Box::pin(std::future::ready(vec![Fact::Shown {
                     title: "Keys".to_owned(),
                     text: KEYS.to_owned(),
+                }]))
+            }
+            Effect::Show { command } if command.starts_with("permissions ") => {
+                let call = command.trim_start_matches("permissions").trim();
+                let handle = self.front.upgrade().and_then(|front| front.session());
+                let text = match &handle {
+                    Some(handle) => {
+                        explained(call, handle.mode(), &surroundings, |it| handle.explain_call(it))
+                            .unwrap_or_else(|error| format!("{error:#}"))
+                    }
+                    None => "the session is not open yet".to_owned(),
+                };
+                Box::pin(std::future::ready(vec![Fact::Shown {
+                    title: format!("/permissions {call}"),
+                    text,
                 }]))
             }
             Effect::Show { command } => Box::pin(async move {
@@ -212,19 +244,11 @@ fn files_like(root: &Path, word: &str) -> Vec<String> {
     found
 }
 
-/// Runs a command that a person typed; what it printed, and whether it succeeded.
-async fn run_shell(command: &str, cwd: &Path) -> (String, bool) {
-    let mut shell = tokio::process::Command::new("sh");
-    shell.arg("-c").arg(format!("exec 2>&1; {command}")).current_dir(cwd);
-    output_of(shell).await
-}
-
 /// The output of this program itself with other arguments: what has a command shows the same in the terminal.
 async fn own_output(command: &str, cwd: &Path) -> String {
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let rest = rest.trim();
     let arguments: Vec<&str> = match (name, rest) {
-        ("permissions", call) => vec!["permissions", "explain", call],
         ("agents", agent) => vec!["agents", "explain", agent],
         ("team", _) => vec!["tasks"],
         _ => vec!["doctor"],

@@ -266,6 +266,11 @@ impl Queue {
         self.state.lock().items.of(addressee).cloned().collect()
     }
 
+    /// Tells whether an item waits, for whichever agent.
+    pub(crate) fn holds(&self, id: RecordId) -> bool {
+        self.state.lock().items.all().any(|item| item.id == id)
+    }
+
     /// Tells whether anything waits for an agent.
     pub(crate) fn has_pending(&self, agent: &AgentId) -> bool {
         self.state.lock().items.of(Some(agent)).next().is_some()

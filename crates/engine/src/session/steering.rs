@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use centurion_journal::Page;
+use centurion_permissions::{Call, Decision};
 use centurion_protocol::{AgentId, Block, RecordId, ToolUseId};
 use thiserror::Error;
 
@@ -97,6 +98,17 @@ impl Handle {
     /// Lets the call that waits for an agent go on without it; whether one waited.
     pub fn background_agent(&self, agent: &str) -> bool {
         self.0.delegation.find(agent).is_some_and(|task| task.is_running() && task.detach())
+    }
+
+    /// Tells whether no agent has read this yet. Views may ask that while they are shown an event.
+    pub fn is_waiting(&self, id: RecordId) -> bool {
+        self.0.queue.holds(id)
+    }
+
+    /// The decision about a call of the main agent with the rules and the mode that are in force now; `None` after the end.
+    pub fn explain_call(&self, call: &Call<'_>) -> Option<Decision> {
+        let agent = self.0.main_agent()?;
+        Some(self.0.permissions.decide(call, agent.workspace.cwd()))
     }
 
     /// The ids of what waits for the main agent and for the agents that are at work.

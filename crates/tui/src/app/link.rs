@@ -1,6 +1,7 @@
 //! Effects that reach the session, and looks at its state.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_engine::{Handle, PageEntry, Priority, Speaker, TellError};
@@ -43,21 +44,24 @@ impl App {
         match effect {
             Effect::Submit { number, text, when } => {
                 let id = self.world.record_id();
-                self.sent.insert(number, id);
                 handle.submit_with(id, vec![Block::Text(text)], priority(when));
+                self.front.sends(number, id);
                 if when == When::Now {
                     handle.interrupt();
                 }
             }
             Effect::Tell { agent, number, text, when } => {
                 let id = self.world.record_id();
-                self.sent.insert(number, id);
+                let front = Arc::clone(&self.front);
                 match handle.tell(agent.as_str(), id, text.clone(), priority(when)) {
-                    Ok(_) => {}
+                    Ok(_) => front.sends(number, id),
                     Err(TellError::Unknown(_)) => {
                         self.running.push(Box::pin(async move {
                             handle.recall_agent(agent.as_str()).await;
                             let told = handle.tell(agent.as_str(), id, text, priority(when));
+                            if told.is_ok() {
+                                front.sends(number, id);
+                            }
                             let undelivered = |error: TellError| Fact::Undelivered {
                                 number,
                                 why: error.to_string(),
@@ -69,7 +73,7 @@ impl App {
                 }
             }
             Effect::Withdraw(number) => {
-                let is_back = self.sent.remove(&number).is_some_and(|id| handle.withdraw(id));
+                let is_back = self.front.takes_back(number).is_some_and(|id| handle.withdraw(id));
                 if !is_back {
                     self.says(Fact::Notice("it was read already".to_owned()));
                 }
@@ -148,25 +152,11 @@ impl App {
     /// Looks at the state of the session that no event tells: what waits, and what was spent.
     pub(super) fn look(&mut self) {
         let Some(handle) = self.front.session() else { return };
-        let waits = !self.sent.is_empty();
-        if waits {
-            let waiting = handle.waiting();
-            let held: Vec<PromptNumber> = self
-                .sent
-                .iter()
-                .filter(|(_, id)| waiting.contains(id))
-                .map(|(number, _)| *number)
-                .collect();
-            if held.len() < self.sent.len() {
-                self.sent.retain(|number, _| held.contains(number));
-                let early = self.early.iter().filter_map(|effect| match effect {
-                    Effect::Submit { number, .. } | Effect::Tell { number, .. } => Some(*number),
-                    _ => None,
-                });
-                let held = held.into_iter().chain(early).collect();
-                self.says(Fact::Held(held));
-            }
-        }
+        let early = self.early.iter().filter_map(|effect| match effect {
+            Effect::Submit { number, .. } | Effect::Tell { number, .. } => Some(*number),
+            _ => None,
+        });
+        self.front.look_at_prompts(&early.collect::<Vec<PromptNumber>>());
         let now = self.front.now();
         let is_due = self.last_look.is_none_or(|last| now.saturating_sub(last) >= LOOK);
         let is_moving = self.front.model().next_tick().is_some();

@@ -28,12 +28,13 @@ async fn show() -> std::io::Result<()> {
     loop {
         let line = Line::from(format!("> {text}").as_str());
         let frame = Frame {
-            live: vec![line],
-            cursor: Some(Place { row: 0, column: 2 }),
+            live: vec![Line::from("above the cursor"), line],
+            cursor: Some(Place { row: 1, column: 2 }),
             ..Frame::default()
         };
         let mut out = Vec::new();
         surface.draw(&frame, size, &mut out);
+        terminal.keep_rows(surface.rows_above_cursor());
         terminal.write(&out).await?;
         for input in terminal.next().await? {
             match input {

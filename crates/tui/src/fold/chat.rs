@@ -64,6 +64,8 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
             model.draft_mut().apply(EditAction::DeleteForward);
             draft_changed(model, effects);
         }
+        Action::Suspend => effects.push(Effect::Suspend),
+        Action::Redraw => effects.push(Effect::Redraw),
         Action::HistoryOlder if is_empty && send::take_back(model, effects) => {}
         Action::HistoryOlder => older(model),
         Action::HistoryNewer => newer(model),
@@ -160,6 +162,9 @@ fn escape(model: &mut Model, effects: &mut Vec<Effect>) {
         model.focus = Focus::Prompt;
         return;
     }
+    if send::stop_shell(model, effects) {
+        return;
+    }
     if model.is_busy() {
         return interrupt(model, effects);
     }
@@ -206,6 +211,9 @@ fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
     }
     if let Focus::Agent(_) = model.focus {
         model.focus = Focus::Prompt;
+        return;
+    }
+    if send::stop_shell(model, effects) {
         return;
     }
     if Hands::completes(first, now) {

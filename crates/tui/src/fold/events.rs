@@ -8,7 +8,7 @@ use centurion_protocol::{AgentId, Block};
 use serde_json::Value;
 
 use super::answer;
-use super::lines::{call_lines, end_lines, marked};
+use super::lines::{as_it_is, call_lines, end_lines, marked};
 use super::send;
 use crate::effect::Effect;
 use crate::frame::{Colour, Line, Style};
@@ -142,7 +142,7 @@ fn turn_ended(model: &mut Model, result: &RunResult, effects: &mut Vec<Effect>) 
         model.talk.print_apart(lines);
     } else if !has_spoken && !result.result.trim().is_empty() {
         // A command of the program answers with its result alone.
-        answer::say(model, &result.result);
+        model.talk.print_apart(as_it_is(&result.result));
     }
     model.prompts.unanswered = None;
     send::release(model, effects);

@@ -11,6 +11,9 @@ use crate::model::screen::{Screen, SessionEntry, SessionList, TextScreen};
 use crate::model::{Addressee, CommandHint, Model};
 use crate::text::foreign;
 
+/// The most characters that are shown of what a command prints while it runs.
+const MOST_SHOWN: usize = 400;
+
 #[derive(Debug)]
 pub enum Fact {
     /// The session is open.
@@ -58,8 +61,14 @@ pub enum Fact {
         word: String,
         files: Vec<String>,
     },
+    /// A command of the person's own has printed this.
+    ShellPrinted {
+        number: u64,
+        text: String,
+    },
     /// A command of the person's own has ended.
     ShellEnded {
+        number: u64,
         command: String,
         output: String,
         is_success: bool,
@@ -119,9 +128,19 @@ pub(super) fn fact(model: &mut Model, fact: Fact, effects: &mut Vec<Effect>) {
                 list.found = Some((words, sessions));
             }
         }
-        Fact::Page { agent, lines, start } => panes::page_came(model, agent.as_ref(), lines, start),
+        Fact::Page { agent, lines, start } => {
+            panes::page_came(model, agent.as_ref(), lines, start, effects);
+        }
         Fact::Files { word, files } => model.add_files(&word, files),
-        Fact::ShellEnded { command, output, is_success } => {
+        Fact::ShellPrinted { number, text } => {
+            let line = text.lines().rev().find(|line| !line.trim().is_empty());
+            let shell = model.talk.shells.iter_mut().find(|shell| shell.number == number);
+            if let Some((line, shell)) = line.zip(shell) {
+                line.chars().take(MOST_SHOWN).collect::<String>().clone_into(&mut shell.last_line);
+            }
+        }
+        Fact::ShellEnded { number, command, output, is_success } => {
+            model.talk.shells.retain(|shell| shell.number != number);
             let colour = if is_success { Colour::Green } else { Colour::Red };
             let shown = |line: &str| {
                 let mut shown = Line::flush().with("  ", Style::PLAIN);

@@ -2,7 +2,7 @@
 
 use centurion_protocol::ToolResult;
 
-use crate::frame::{Colour, Line, Style};
+use crate::frame::{Colour, Line, Style, Wrap};
 use crate::model::Moment;
 use crate::model::agents::{AgentRow, AgentState};
 use crate::model::call::{Call, text_of};
@@ -30,6 +30,12 @@ pub(super) fn said(text: &str) -> Vec<Line> {
         shown
     };
     text.trim_end().lines().enumerate().map(line).collect()
+}
+
+/// A text as it is: its columns, its indents and its signs mean what they say.
+pub(super) fn as_it_is(text: &str) -> Vec<Line> {
+    let line = |line: &str| Line { wrap: Wrap::Flush, ..Line::from(foreign(line, Style::PLAIN)) };
+    text.trim_end().lines().map(line).collect()
 }
 
 /// A call that has ended.

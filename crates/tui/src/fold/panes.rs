@@ -9,6 +9,8 @@ use crate::keys::Action;
 use crate::model::agents::AgentState;
 use crate::model::screen::{MOST_VIEWED, Screen, SessionList, TextScreen, Viewer};
 use crate::model::{Focus, Hands, Model};
+use crate::text::wrapped;
+use crate::view::screen_rows;
 
 /// Keys in the tree.
 pub(super) fn tree_key(model: &mut Model, selected: &AgentId, key: Key, effects: &mut Vec<Effect>) {
@@ -88,6 +90,7 @@ pub(super) fn go(model: &mut Model, action: Action) {
 pub(super) fn screen_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let is_close = key.code == KeyCode::Escape
         || key.ctrl && matches!(key.code, KeyCode::Char('c' | 'd' | 'o'));
+    let pane = Pane::of(model);
     let Some(screen) = &mut model.screen else { return };
     let is_typing = matches!(screen, Screen::Viewer(viewer) if viewer.is_typing);
     if is_close && !is_typing {
@@ -97,7 +100,7 @@ pub(super) fn screen_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>)
     let closes = match screen {
         Screen::Text(text) => text_key(text, key),
         Screen::Sessions(list) => sessions_key(list, key, effects),
-        Screen::Viewer(viewer) => viewer_key(viewer, key, effects),
+        Screen::Viewer(viewer) => viewer_key(viewer, pane, key, effects),
     };
     if closes {
         model.screen = None;
@@ -166,12 +169,73 @@ fn sessions_key(list: &mut SessionList, key: Key, effects: &mut Vec<Effect>) -> 
     false
 }
 
-fn viewer_key(viewer: &mut Viewer, key: Key, effects: &mut Vec<Effect>) -> bool {
+/// The pane of a viewer.
+#[derive(Clone, Copy, Debug)]
+struct Pane {
+    columns: u16,
+    rows: usize,
+}
+
+impl Pane {
+    fn of(model: &Model) -> Self {
+        let rows = usize::from(screen_rows(model.size)).saturating_sub(2).max(1);
+        Self { columns: model.size.columns, rows }
+    }
+
+    /// The rows of the line that has so many below it.
+    fn rows_of(self, viewer: &Viewer, scroll: usize) -> usize {
+        let line = viewer.lines.iter().rev().nth(scroll);
+        line.map_or(1, |line| wrapped(line, self.columns).len()).max(1)
+    }
+}
+
+/// The place at which the first row of all is the first one of the pane.
+fn top(viewer: &Viewer, pane: Pane) -> (usize, usize) {
+    let mut rows = 0;
+    for (at, line) in viewer.lines.iter().enumerate() {
+        rows += wrapped(line, pane.columns).len();
+        if rows >= pane.rows {
+            return (viewer.lines.len() - 1 - at, rows - pane.rows);
+        }
+    }
+    (0, 0)
+}
+
+fn move_up(viewer: &mut Viewer, pane: Pane, rows: usize) {
+    let last = viewer.lines.len().saturating_sub(1);
+    for _ in 0..rows {
+        if viewer.below + 1 < pane.rows_of(viewer, viewer.scroll) {
+            viewer.below += 1;
+        } else if viewer.scroll < last {
+            (viewer.scroll, viewer.below) = (viewer.scroll + 1, 0);
+        }
+    }
+    (viewer.scroll, viewer.below) = (viewer.scroll, viewer.below).min(top(viewer, pane));
+}
+
+fn move_down(viewer: &mut Viewer, pane: Pane, rows: usize) {
+    for _ in 0..rows {
+        if viewer.below > 0 {
+            viewer.below -= 1;
+        } else if viewer.scroll > 0 {
+            viewer.scroll -= 1;
+            viewer.below = pane.rows_of(viewer, viewer.scroll) - 1;
+        }
+    }
+}
+
+/// Goes to a line: its first row is in the pane, whatever its length.
+fn go_to(viewer: &mut Viewer, pane: Pane, scroll: usize) {
+    viewer.scroll = scroll;
+    viewer.below = pane.rows_of(viewer, scroll).saturating_sub(pane.rows);
+}
+
+fn viewer_key(viewer: &mut Viewer, pane: Pane, key: Key, effects: &mut Vec<Effect>) -> bool {
     if viewer.is_typing {
         match key.code {
             KeyCode::Enter => {
                 viewer.is_typing = false;
-                seek(viewer, 1);
+                seek(viewer, pane, effects);
             }
             KeyCode::Escape => viewer.is_typing = false,
             KeyCode::Backspace => drop(viewer.sought.pop()),
@@ -180,24 +244,22 @@ fn viewer_key(viewer: &mut Viewer, key: Key, effects: &mut Vec<Effect>) -> bool 
         }
         return false;
     }
-    let last = viewer.lines.len().saturating_sub(1);
+    let page = pane.rows.saturating_sub(1).max(1);
     match key.code {
-        KeyCode::Up | KeyCode::Char('k') => viewer.scroll += 1,
-        KeyCode::Down | KeyCode::Char('j') => viewer.scroll = viewer.scroll.saturating_sub(1),
-        KeyCode::PageUp => viewer.scroll += PAGE,
-        KeyCode::PageDown | KeyCode::Char(' ') => {
-            viewer.scroll = viewer.scroll.saturating_sub(PAGE);
-        }
-        KeyCode::Home | KeyCode::Char('g') => viewer.scroll = last,
-        KeyCode::End | KeyCode::Char('G') => viewer.scroll = 0,
+        KeyCode::Up | KeyCode::Char('k') => move_up(viewer, pane, 1),
+        KeyCode::Down | KeyCode::Char('j') => move_down(viewer, pane, 1),
+        KeyCode::PageUp => move_up(viewer, pane, page),
+        KeyCode::PageDown | KeyCode::Char(' ') => move_down(viewer, pane, page),
+        KeyCode::Home | KeyCode::Char('g') => (viewer.scroll, viewer.below) = top(viewer, pane),
+        KeyCode::End | KeyCode::Char('G') => (viewer.scroll, viewer.below) = (0, 0),
         KeyCode::Char('/') => {
             viewer.is_typing = true;
             viewer.sought.clear();
         }
-        KeyCode::Char('n') => seek(viewer, 1),
-        KeyCode::Char('N') => seek_down(viewer),
-        KeyCode::Char('{') => jump(viewer, true),
-        KeyCode::Char('}') => jump(viewer, false),
+        KeyCode::Char('n') => seek(viewer, pane, effects),
+        KeyCode::Char('N') => seek_down(viewer, pane),
+        KeyCode::Char('{') => jump(viewer, pane, true),
+        KeyCode::Char('}') => jump(viewer, pane, false),
         KeyCode::Char('y') => {
             let text: Vec<String> = viewer.lines.iter().map(Line::text).collect();
             effects.push(Effect::Copy(text.join("\n")));
@@ -209,43 +271,61 @@ fn viewer_key(viewer: &mut Viewer, key: Key, effects: &mut Vec<Effect>) -> bool 
         KeyCode::Char('q') => return true,
         _ => {}
     }
-    viewer.scroll = viewer.scroll.min(last);
     want_older(viewer, effects);
     false
 }
 
 /// Asks for the next older page when the first line comes near.
 fn want_older(viewer: &mut Viewer, effects: &mut Vec<Effect>) {
-    let is_near = viewer.scroll + 100 >= viewer.lines.len();
+    if viewer.scroll + 100 >= viewer.lines.len() {
+        load_older(viewer, effects);
+    }
+}
+
+/// Asks for the next older page; whether one comes.
+fn load_older(viewer: &mut Viewer, effects: &mut Vec<Effect>) -> bool {
     let before = viewer.start.filter(|start| *start > 0);
-    if is_near && before.is_some() && !viewer.is_loading && viewer.lines.len() < MOST_VIEWED {
-        viewer.is_loading = true;
+    if before.is_none() || viewer.lines.len() >= MOST_VIEWED {
+        return viewer.is_loading;
+    }
+    if !std::mem::replace(&mut viewer.is_loading, true) {
         effects.push(Effect::Page { agent: viewer.agent.clone(), before });
     }
+    true
 }
 
-/// Goes up to the next line with the sought words.
-fn seek(viewer: &mut Viewer, step: usize) {
+fn has(line: &Line, sought: &str) -> bool {
+    line.text().to_lowercase().contains(sought)
+}
+
+/// Goes up to the next line with the sought words, through all older pages.
+fn seek(viewer: &mut Viewer, pane: Pane, effects: &mut Vec<Effect>) {
     let sought = viewer.sought.to_lowercase();
-    let from = viewer.scroll + step;
-    let found = viewer.lines.iter().rev().enumerate().skip(from);
-    let mut found = found.filter(|(_, line)| line.text().to_lowercase().contains(&sought));
-    if let Some((at, _)) = found.next().filter(|_| !sought.is_empty()) {
-        viewer.scroll = at;
+    (viewer.is_seeking, viewer.is_missed) = (false, false);
+    if sought.is_empty() {
+        return;
+    }
+    let above = viewer.lines.iter().rev().enumerate().skip(viewer.scroll + 1);
+    let found = above.into_iter().find(|(_, line)| has(line, &sought)).map(|(at, _)| at);
+    match found {
+        Some(at) => go_to(viewer, pane, at),
+        None if load_older(viewer, effects) => viewer.is_seeking = true,
+        None => viewer.is_missed = true,
     }
 }
 
-fn seek_down(viewer: &mut Viewer) {
+fn seek_down(viewer: &mut Viewer, pane: Pane) {
     let sought = viewer.sought.to_lowercase();
     let mut below = viewer.lines.iter().rev().enumerate().take(viewer.scroll);
-    let found = below.rfind(|(_, line)| line.text().to_lowercase().contains(&sought));
-    if let Some((at, _)) = found.filter(|_| !sought.is_empty()) {
-        viewer.scroll = at;
+    let found = below.rfind(|(_, line)| has(line, &sought)).map(|(at, _)| at);
+    viewer.is_missed = found.is_none();
+    if let Some(at) = found.filter(|_| !sought.is_empty()) {
+        go_to(viewer, pane, at);
     }
 }
 
 /// Goes to the prompt before or after the present line.
-fn jump(viewer: &mut Viewer, up: bool) {
+fn jump(viewer: &mut Viewer, pane: Pane, up: bool) {
     let is_prompt = |line: &Line| line.text().starts_with("› ");
     let lines = viewer.lines.iter().rev().enumerate();
     let found = if up {
@@ -253,18 +333,20 @@ fn jump(viewer: &mut Viewer, up: bool) {
     } else {
         lines.take(viewer.scroll).rfind(|(_, line)| is_prompt(line))
     };
-    if let Some((at, _)) = found {
-        viewer.scroll = at;
+    if let Some(at) = found.map(|(at, _)| at) {
+        go_to(viewer, pane, at);
     }
 }
 
-/// Takes an older page of the transcript that is viewed.
+/// Takes an older page of the transcript that is viewed, and goes on with a search.
 pub(super) fn page_came(
     model: &mut Model,
     agent: Option<&AgentId>,
     mut lines: Vec<Line>,
     start: u64,
+    effects: &mut Vec<Effect>,
 ) {
+    let pane = Pane::of(model);
     let Some(Screen::Viewer(viewer)) = &mut model.screen else { return };
     if viewer.agent.as_ref() != agent {
         return;
@@ -273,6 +355,9 @@ pub(super) fn page_came(
     viewer.lines = lines;
     viewer.start = Some(start);
     viewer.is_loading = false;
+    if viewer.is_seeking {
+        seek(viewer, pane, effects);
+    }
 }
 
 /// True if an agent asks for a person.

@@ -5,6 +5,7 @@ use centurion_protocol::AgentId;
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::model::prompts::{Stage, When};
+use crate::model::talk::OwnShell;
 
 /// Commands whose answer is a screen, and which ask nothing of the session.
 const SHOWN: [&str; 12] = [
@@ -40,7 +41,7 @@ pub(super) fn submit(model: &mut Model, when: When, effects: &mut Vec<Effect>) {
         return tell(model, agent, text, when, effects);
     }
     if let Some(command) = text.trim_start().strip_prefix('!') {
-        return effects.push(Effect::Shell(command.trim().to_owned()));
+        return run_shell(model, command.trim(), effects);
     }
     if let Some(command) = text.trim().strip_prefix('/')
         && own_command(model, command, effects)
@@ -62,6 +63,29 @@ pub(super) fn submit(model: &mut Model, when: When, effects: &mut Vec<Effect>) {
     if stage == Stage::Sent {
         effects.push(Effect::Submit { number, text, when });
     }
+}
+
+fn run_shell(model: &mut Model, command: &str, effects: &mut Vec<Effect>) {
+    model.talk.last_shell += 1;
+    let (number, command) = (model.talk.last_shell, command.to_owned());
+    model.talk.shells.push(OwnShell {
+        number,
+        command: command.clone(),
+        began: model.now,
+        last_line: String::new(),
+        is_stopping: false,
+    });
+    effects.push(Effect::Shell { number, command });
+}
+
+/// Stops the newest of the person's own commands; whether one runs.
+pub(super) fn stop_shell(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
+    let mut running = model.talk.shells.iter_mut().rev();
+    let Some(shell) = running.find(|it| !it.is_stopping) else { return false };
+    shell.is_stopping = true;
+    effects.push(Effect::StopShell(shell.number));
+    model.notice = Some(format!("stopping `{}`", shell.command));
+    true
 }
 
 fn is_unknown_command(model: &Model, text: &str) -> bool {

@@ -64,8 +64,14 @@ pub(crate) struct Viewer {
     /// The offset before which the next older page ends; 0 at the beginning.
     pub(crate) start: Option<u64>,
     pub(crate) is_loading: bool,
-    /// Lines above the last row: 0 is the end.
+    /// Lines below the last one that is shown: 0 is the end.
     pub(crate) scroll: usize,
+    /// Rows of that line which are below the pane.
+    pub(crate) below: usize,
+    /// True while older pages are searched.
+    pub(crate) is_seeking: bool,
+    /// True if the last search found nothing.
+    pub(crate) is_missed: bool,
     /// The words that are sought, while and after they are typed.
     pub(crate) sought: String,
     pub(crate) is_typing: bool,

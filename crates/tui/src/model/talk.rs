@@ -29,11 +29,27 @@ pub(crate) struct Talk {
     /// True if the turn has said something in words.
     pub(crate) has_spoken: bool,
     pub(crate) todos: Vec<Todo>,
+    /// The commands of the person's own that run.
+    pub(crate) shells: Vec<OwnShell>,
+    /// The number of the last one.
+    pub(crate) last_shell: u64,
     pub(crate) waits: Option<centurion_protocol::sdk::WaitsFor>,
     /// Finished lines that are not printed yet.
     pub(crate) print: Vec<Line>,
     /// True if the last finished line was empty or there was none.
     pub(crate) is_apart: bool,
+}
+
+/// A command of the person's own that runs.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnShell {
+    pub(crate) number: u64,
+    pub(crate) command: String,
+    pub(crate) began: Moment,
+    /// The last line that it printed.
+    pub(crate) last_line: String,
+    /// True if a person has stopped it.
+    pub(crate) is_stopping: bool,
 }
 
 /// A text that streams in.

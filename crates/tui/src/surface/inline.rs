@@ -413,6 +413,10 @@ impl Surface for InlineSurface {
         self.is_waiting
     }
 
+    fn rows_above_cursor(&self) -> Option<u16> {
+        Some(self.row)
+    }
+
     fn forget(&mut self) {
         self.is_forgotten = true;
     }

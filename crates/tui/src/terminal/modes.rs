@@ -127,10 +127,19 @@ fn restore(tty: BorrowedFd<'_>, kept: &Kept) -> io::Result<()> {
     written
 }
 
-/// Restores the settings of a terminal unless another program has set its own since.
-pub(crate) fn restore_termios(tty: BorrowedFd<'_>, kept: &Kept) -> io::Result<()> {
+/// Restores the settings of a terminal unless another program has set its own since. Erases the live region, which has
+/// so many rows above the cursor: a shell that prompts already has set its own settings, and its prompt stays.
+pub(crate) fn restore_termios(
+    tty: BorrowedFd<'_>,
+    kept: &Kept,
+    live: Option<u16>,
+) -> io::Result<()> {
     let (now, raw) = (tcgetattr(tty)?, kept.raw());
     if now.local_modes == raw.local_modes && now.input_modes == raw.input_modes {
+        if let Some(rows) = live {
+            let up = if rows > 0 { format!("\x1b[{rows}A") } else { String::new() };
+            write(tty, format!("\x18\x1b[?2026l\x1b[m\r{up}\x1b[J").as_bytes())?;
+        }
         tcsetattr(tty, OptionalActions::Now, &kept.0)?;
     }
     write(tty, RESTORE)

@@ -62,8 +62,11 @@ fn view_transcript(viewer: &Viewer, columns: u16, room: usize) -> Vec<Line> {
     let mut lines = vec![rule(who, columns)];
     let end = viewer.lines.len().saturating_sub(viewer.scroll);
     let mut rows: Vec<Line> = Vec::new();
-    for line in viewer.lines.iter().take(end).rev() {
+    for (at, line) in viewer.lines.iter().take(end).rev().enumerate() {
         let mut wrapped = wrapped(line, columns);
+        if at == 0 {
+            wrapped.truncate(wrapped.len().saturating_sub(viewer.below).max(1));
+        }
         wrapped.reverse();
         rows.append(&mut wrapped);
         if rows.len() >= room {
@@ -79,10 +82,13 @@ fn view_transcript(viewer: &Viewer, columns: u16, room: usize) -> Vec<Line> {
         );
     }
     lines.extend(rows);
-    let sought = if viewer.is_typing || !viewer.sought.is_empty() {
-        format!("/{}{} · ", viewer.sought, if viewer.is_typing { "█" } else { "" })
-    } else {
-        String::new()
+    let sought = crate::text::foreign_text(&viewer.sought);
+    let sought = match (viewer.is_typing, sought.as_str()) {
+        (true, sought) => format!("/{sought}█ · "),
+        (false, "") => String::new(),
+        (false, sought) if viewer.is_seeking => format!("/{sought} is sought in older pages · "),
+        (false, sought) if viewer.is_missed => format!("/{sought} is not there · "),
+        (false, sought) => format!("/{sought} · "),
     };
     lines.push(keys(&format!(
         "{sought}j k g G move · / n N search · {{ }} prompts · y copy · v editor · q closes"

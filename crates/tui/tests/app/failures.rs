@@ -1,8 +1,11 @@
 //! Failures that are known from elsewhere, each as a test named after it. The numbers are those of the design.
 
+use std::time::Duration;
+
 use centurion_protocol::AgentId;
+use centurion_protocol::sdk::EventBody;
 use centurion_tui::{
-    CommandHint, Effect, Fact, Happening, Input, Key, KeyCode, PromptNumber, When,
+    CommandHint, Effect, Fact, Happening, Input, Key, KeyCode, Model, PromptNumber, When, fold,
 };
 use serde_json::json;
 
@@ -32,29 +35,40 @@ fn a_terminal_at_rest_has_no_timer() {
 }
 
 #[test]
-fn a_day_of_events_does_not_grow_the_model() {
+fn a_million_events_do_not_grow_the_model() {
     // 6
-    let mut stage = Stage::new();
+    const ROUNDS: u64 = 40_000;
+    let mut model = Model::default();
+    let mut events = 0;
+    let mut fold_at = |model: &mut Model, round: u64, event: &EventBody| {
+        events += 1;
+        fold(model, Duration::from_secs(2 * round), Happening::Event(event));
+    };
     let mut sizes = Vec::new();
-    for round in 0..3_000 {
-        stage.event(&init());
+    let mut turn = vec![init()];
+    for number in 0..5 {
+        turn.push(call(&format!("t{number}"), "Read", &json!({"file_path": "x"})));
+        turn.push(result(&format!("t{number}"), "line\nline"));
+    }
+    turn.extend(streamed(&["First.\n\nSec", "ond.\n\n- a list\n"]));
+    turn.push(turn_end());
+    for round in 0..ROUNDS {
         let id = format!("a{round}");
-        stage.event(&started(&id, "scout", "Look around", None));
-        for number in 0..5 {
-            stage.event(&progress(&id, "Read x", number, 100));
-            stage.event(&call(&format!("t{number}"), "Read", &json!({"file_path": "x"})));
-            stage.event(&result(&format!("t{number}"), "line\nline"));
+        fold_at(&mut model, round, &started(&id, "scout", "Look around", None));
+        for event in &turn {
+            fold_at(&mut model, round, event);
         }
-        stage.event(&ended(&id, "completed", "found it"));
-        stage.event(&turn_end());
-        stage.printed.clear();
-        stage.effects.clear();
-        stage.now += std::time::Duration::from_mins(1);
-        if round % 1_000 == 999 {
-            sizes.push(format!("{:?}", stage.model).len());
+        for number in 0..6 {
+            fold_at(&mut model, round, &progress(&id, "Read x", number, 100));
+        }
+        fold_at(&mut model, round, &ended(&id, "completed", "found it"));
+        model.printed();
+        if round % (ROUNDS / 4) == ROUNDS / 4 - 1 {
+            sizes.push(format!("{model:?}").len());
         }
     }
-    assert!(sizes[2] <= sizes[1] + sizes[1] / 10, "{sizes:?}");
+    assert!(events >= 1_000_000, "{events}");
+    assert!(sizes[3] <= sizes[1] + sizes[1] / 10, "{sizes:?}");
 }
 
 #[test]
@@ -384,4 +398,69 @@ fn an_unknown_command_is_not_sent_by_a_slip() {
             .iter()
             .any(|it| matches!(it, Effect::Submit { text, .. } if text == " /cots now"))
     );
+}
+
+#[test]
+fn the_output_of_a_command_is_printed_as_it_is() {
+    let mut stage = Stage::new();
+    stage.event(&init());
+    let mut end = turn_end();
+    if let EventBody::Result(result) = &mut end {
+        result.result = "name    tokens\n  *main*    12\n# not a heading\n    4 blanks".to_owned();
+    }
+    stage.event(&end);
+    let expected = ["name    tokens", "  *main*    12", "# not a heading", "    4 blanks"];
+    let from = stage.printed.iter().position(|line| line == expected[0]).unwrap();
+    assert_eq!(stage.printed[from..], expected);
+}
+
+#[test]
+fn a_command_of_ones_own_is_seen_while_it_runs_and_escape_ends_it_alone() {
+    let mut stage = Stage::new();
+    stage.event(&init());
+    stage.says("!make check");
+    let effects = stage.take_effects();
+    let runs =
+        |it: &Effect| matches!(it, Effect::Shell { number: 1, command } if command == "make check");
+    assert!(effects.iter().any(runs), "{effects:?}");
+    stage.fact(Fact::ShellPrinted { number: 1, text: "one\ntwo\u{1b}[2J\n".to_owned() });
+    stage.pass(3_000);
+    let shown = stage.shown();
+    assert!(shown.contains("! make check · 3s · esc stops it"), "{shown}");
+    assert!(shown.contains("  two␛[2J"), "{shown}");
+    stage.press(KeyCode::Escape);
+    let stops: Vec<Effect> = stage.take_effects();
+    assert!(stops.contains(&Effect::StopShell(1)) && !stops.contains(&Effect::Interrupt));
+    stage.fact(Fact::ShellEnded {
+        number: 1,
+        command: "make check".to_owned(),
+        output: "two\n(stopped)".to_owned(),
+        is_success: false,
+    });
+    assert!(!stage.shown().contains("make check"), "{}", stage.shown());
+    assert!(stage.printed.iter().any(|line| line == "  (stopped)"), "{:?}", stage.printed);
+    stage.press(KeyCode::Escape);
+    assert!(stage.take_effects().contains(&Effect::Interrupt), "now it is the turn that stops");
+}
+
+#[test]
+fn a_stalled_provider_is_shown_and_a_prompt_waits_its_turn() {
+    // 7
+    use centurion_protocol::sdk::{AgentWaiting, System, WaitsFor};
+    let waiting = |is_over| {
+        EventBody::System(System::AgentWaiting(AgentWaiting {
+            agent_id: None,
+            waits_for: WaitsFor::Provider,
+            is_over,
+        }))
+    };
+    let mut stage = Stage::new();
+    stage.event(&init());
+    stage.event(&waiting(false));
+    stage.pass(42_000);
+    assert!(stage.shown().contains("waits for the provider · 42s"), "{}", stage.shown());
+    stage.says("meanwhile");
+    assert!(stage.shown().contains("next: meanwhile"), "{}", stage.shown());
+    stage.event(&waiting(true));
+    assert!(!stage.shown().contains("waits for the provider"), "{}", stage.shown());
 }
