@@ -8,6 +8,10 @@ mod asks;
 mod failures;
 #[path = "app/frames.rs"]
 mod frames;
+#[path = "app/recorded.rs"]
+mod recorded;
+#[path = "app/screens.rs"]
+mod screens;
 #[path = "app/stage.rs"]
 mod stage;
 #[path = "app/viewer.rs"]

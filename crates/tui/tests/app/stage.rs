@@ -215,7 +215,7 @@ pub(crate) fn ended(id: &str, status: &'static str, summary: &str) -> EventBody 
     })))
 }
 
-fn said(content: Vec<Block>, agent: Option<AgentTag>) -> EventBody {
+pub(crate) fn said(content: Vec<Block>, agent: Option<AgentTag>) -> EventBody {
     EventBody::Assistant(Box::new(Assistant {
         message: AssistantMessage {
             id: "m".to_owned(),
