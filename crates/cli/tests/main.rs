@@ -106,6 +106,8 @@ mod peers;
 mod plugins;
 #[path = "program/processes.rs"]
 mod processes;
+#[path = "program/pseudo_terminal.rs"]
+mod pseudo_terminal;
 #[path = "program/program.rs"]
 mod program;
 #[path = "program/prompt_tool.rs"]

@@ -4,7 +4,7 @@ use centurion_testkit::Reply;
 use serde_json::json;
 
 use crate::program::{Program, call, eventually};
-use crate::terminal::Person;
+use crate::pseudo_terminal::Person;
 
 /// Waits for this many requests of the conversation itself; gives the last one.
 fn asked(program: &Program, count: usize) -> String {

@@ -199,11 +199,6 @@ impl Handle {
         agents.active.iter().filter(is_shown).cloned().collect()
     }
 
-    /// The plugins that are switched on.
-    pub fn plugins(&self) -> InitPlugins {
-        self.0.plugins()
-    }
-
     /// Adds hooks for the rest of the session.
     pub fn add_hooks(&self, set: HookSet) {
         self.0.add_hooks(set);

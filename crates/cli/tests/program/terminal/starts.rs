@@ -1,0 +1,81 @@
+//! The first minutes: without a model, before a folder that wants trust, the demo, the first CLAUDE.md.
+
+use serde_json::json;
+
+use super::tty::Tty;
+use crate::program::Program;
+use crate::stage::Stage;
+
+#[test]
+fn without_a_key_it_says_what_to_set_and_offers_the_demo() {
+    let program = Program::alone();
+    let mut tty = Tty::start(&program.command::<[&str; 0]>([]));
+    let screen = tty.see("centurion demo --interactive");
+    assert!(screen.contains("ANTHROPIC_API_KEY"), "{screen}");
+    tty.send("keys are heard\x04");
+    tty.see("❯ keys are heard");
+}
+
+#[test]
+fn a_folder_that_loosens_rules_asks_for_trust_at_the_first_start_only() {
+    let stage = Stage::new(&json!({}));
+    let project = stage.program.scratch.project();
+    std::fs::create_dir_all(project.join(".claude")).unwrap();
+    let settings = json!({"permissions": {"allow": ["Bash(make *)"]}});
+    std::fs::write(project.join(".claude/settings.json"), settings.to_string()).unwrap();
+    let start = || Tty::start(&stage.program.command(["--model", stage.model()]));
+    let explain = |tty: &mut Tty, expected: &str| {
+        tty.see("script:");
+        tty.send("/permissions Bash(make check)\r");
+        tty.see(expected);
+    };
+    let mut tty = start();
+    let screen = tty.see("Trust this folder?");
+    assert!(screen.contains("Bash(make *)"), "{screen}");
+    tty.read_dialog();
+    // What is marked is the harmless one.
+    tty.send("\r");
+    explain(&mut tty, "Bash(make check): asked about");
+    drop(tty);
+    let mut tty = start();
+    tty.see("Trust this folder?");
+    tty.read_dialog();
+    tty.send("2");
+    explain(&mut tty, "Bash(make check): allowed");
+    drop(tty);
+    let mut tty = start();
+    explain(&mut tty, "Bash(make check): allowed");
+    assert!(!tty.everything().contains("Trust this folder?"));
+}
+
+#[test]
+fn the_demo_plays_in_the_terminal() {
+    let program = Program::alone();
+    let mut tty = Tty::start(&program.command(["demo", "--interactive"]));
+    tty.wait("the first agent", |screen| screen.contains("writer") && screen.contains("scout"));
+    crate::program::eventually("the end of the demo", || {
+        let all = tty.everything();
+        (all.contains("✓ writer") && all.contains("✓ scout")).then_some(())
+    });
+    tty.wait("rest", |screen| !screen.contains("esc stops"));
+    tty.send("\x04");
+    tty.assert_restored();
+}
+
+#[test]
+fn a_first_claude_md_is_written_only_when_it_is_wanted_and_there_is_none() {
+    let program = Program::alone();
+    let file = program.scratch.project().join("CLAUDE.md");
+    std::fs::write(program.scratch.project().join("Cargo.toml"), "[package]\n").unwrap();
+    let trial = program.run(&["init", "--dry-run"]);
+    assert_eq!(trial.code, Some(0), "{}", trial.stderr);
+    assert!(trial.stdout.contains("cargo test"), "{}", trial.stdout);
+    assert!(!file.exists(), "a trial writes nothing");
+    let written = program.run(&["init"]);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    assert!(std::fs::read_to_string(&file).unwrap().contains("cargo test"));
+    std::fs::write(&file, "my own words\n").unwrap();
+    let again = program.run(&["init"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "my own words\n", "{}", again.stdout);
+    assert!(again.stdout.contains("CLAUDE.md"), "{}", again.stdout);
+}

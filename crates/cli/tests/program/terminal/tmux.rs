@@ -1,0 +1,144 @@
+//! A real tmux: a team is started, asked about, focused; the client goes away, the window changes, the program is killed.
+
+use std::process::{Command, Output};
+
+use serde_json::json;
+
+use crate::program::eventually;
+use crate::stage::{Stage, agent, bash};
+
+/// A server of tmux with one window, which has a shell.
+struct Tmux {
+    name: String,
+}
+
+impl Tmux {
+    fn start(stage: &Stage) -> Self {
+        let tmux = Self { name: format!("centurion-terminal-{}", std::process::id()) };
+        let project = stage.program.scratch.project();
+        let place = project.to_str().unwrap();
+        let home = format!("HOME={}", stage.program.scratch.home().display());
+        tmux.run(&[
+            "new-session",
+            "-d",
+            "-s",
+            "it",
+            "-x",
+            "80",
+            "-y",
+            "24",
+            "-c",
+            place,
+            "-e",
+            &home,
+            "-e",
+            "LANG=C.UTF-8",
+            "-e",
+            "PS1=shell> ",
+            "sh",
+        ]);
+        tmux
+    }
+
+    fn output(&self, args: &[&str]) -> Output {
+        let mut command = Command::new("tmux");
+        command.args(["-u", "-L", &self.name, "-f", "/dev/null"]).args(args).env_remove("TMUX");
+        command.output().unwrap()
+    }
+
+    fn run(&self, args: &[&str]) -> String {
+        let output = self.output(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn types(&self, text: &str) {
+        self.run(&["send-keys", "-t", "it", "-l", text]);
+    }
+
+    fn key(&self, key: &str) {
+        self.run(&["send-keys", "-t", "it", key]);
+    }
+
+    fn screen(&self) -> String {
+        self.run(&["capture-pane", "-p", "-t", "it"])
+    }
+
+    #[track_caller]
+    fn see(&self, words: &str) -> String {
+        eventually(words, || Some(self.screen()).filter(|screen| screen.contains(words)))
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        self.output(&["kill-server"]);
+    }
+}
+
+#[test]
+fn a_day_in_tmux_ends_with_the_shell_as_it_was() {
+    let stage = Stage::new(&json!({
+        "lead": [
+            [agent("@@scout", &json!({"run_in_background": true, "name": "scout"}))],
+            [bash("echo asked > made")],
+            "all done here",
+        ],
+        "scout": [[bash("until [ -e go ]; do sleep 0.05; done")], "found it"],
+    }));
+    let tmux = Tmux::start(&stage);
+    tmux.see("shell>");
+    tmux.types("stty -a > before");
+    tmux.key("Enter");
+    let program = env!("CARGO_BIN_EXE_centurion");
+    let rules = "Bash(until *)";
+    tmux.types(&format!("{program} --model '{}' --allowedTools '{rules}'", stage.model()));
+    tmux.key("Enter");
+    tmux.see("manual · script:");
+    tmux.types("go @@lead");
+    tmux.key("Enter");
+    let screen = tmux.see("1 y once");
+    assert!(screen.contains("Bash · main") && screen.contains("echo asked > made"), "{screen}");
+    // The dialog hears a key only some time after it was shown: it is pressed until it is heard.
+    let made = stage.program.scratch.project().join("made");
+    tmux.key("C-c");
+    tmux.see("alt+a");
+    tmux.key("M-a");
+    tmux.see("1 y once");
+    tmux.key("y");
+    tmux.see("all done here");
+    assert!(made.exists());
+    // A client comes and goes, and the window changes.
+    for (width, height) in [("100", "30"), ("60", "20"), ("80", "24")] {
+        tmux.run(&["resize-window", "-t", "it", "-x", width, "-y", height]);
+    }
+    let lines: Vec<String> = (0..500).map(|number| format!("pasted line {number}")).collect();
+    let file = stage.program.scratch.project().join("pasted");
+    std::fs::write(&file, lines.join("\n")).unwrap();
+    tmux.run(&["load-buffer", file.to_str().unwrap()]);
+    tmux.run(&["paste-buffer", "-p", "-t", "it"]);
+    tmux.see("[paste 1 · 500 lines");
+    tmux.key("C-x");
+    tmux.key("Down");
+    tmux.see("enter focus");
+    tmux.key("Enter");
+    tmux.see("main ▸ scout");
+    tmux.types("/stop");
+    tmux.key("Enter");
+    tmux.key("Escape");
+    tmux.see("[paste 1 · 500 lines");
+    let everything = tmux.run(&["capture-pane", "-p", "-S", "-", "-t", "it"]);
+    assert_eq!(everything.matches("all done here").count(), 1, "{everything}");
+    let pane = tmux.run(&["display-message", "-p", "-t", "it", "#{pane_pid}"]);
+    let status =
+        Command::new("pkill").args(["-KILL", "-P", pane.trim(), "-f", "--", "--model"]).status();
+    assert!(status.unwrap().success());
+    let is_prompted = |screen: &String| screen.trim_end().lines().last() == Some("shell>");
+    let screen = eventually("the shell", || Some(tmux.screen()).filter(is_prompted));
+    assert!(!screen.contains("manual ·"), "the live region is gone: {screen}");
+    tmux.types("stty -a > after");
+    tmux.key("Enter");
+    let settings = |name| std::fs::read_to_string(stage.program.scratch.project().join(name)).ok();
+    let after = eventually("the settings", || settings("after").filter(|it| it.ends_with('\n')));
+    assert_eq!(Some(after), settings("before"));
+}

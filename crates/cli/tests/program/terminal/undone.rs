@@ -1,0 +1,84 @@
+//! However the program ends, the terminal is as it was, and what was typed is there at the next start.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use super::talk::open;
+use crate::stage::{Stage, bash};
+
+#[test]
+fn a_kill_in_a_turn_leaves_the_terminal_as_it_was_and_the_draft_for_the_next_start() {
+    // Failures 11 and 17.
+    let stage = Stage::new(&json!({"lead": [[bash("touch begun; sleep 7653")], "never"]}));
+    let mut tty = open(&stage, &["--allowedTools", "Bash"]);
+    tty.send("@@lead\r");
+    tty.see("● Bash touch begun");
+    let pasted = "a pasted line\r".repeat(500);
+    tty.send(&format!("half a prompt \x1b[200~{pasted}\x1b[201~ and more"));
+    tty.see("and more");
+    // It is kept 300 ms after the last key.
+    let kept = crate::program::eventually("the kept draft", || {
+        let projects =
+            std::fs::read_dir(stage.program.scratch.home().join(".centurion/projects")).ok()?;
+        let drafts = projects.flatten().map(|project| project.path().join("draft.json"));
+        let kept = drafts.into_iter().find(|path| path.exists())?;
+        std::fs::read_to_string(&kept).ok()?.contains("and more").then_some(kept)
+    });
+    let mode = std::fs::metadata(&kept).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    tty.signal("-KILL");
+    tty.assert_restored();
+    let screen = tty.wait("a screen without the live region", |it| !it.contains("half a prompt"));
+    assert!(!screen.contains("manual"), "{screen}");
+    let mut tty = open(&stage, &[]);
+    let screen = tty.see("half a prompt [paste 1 · 501 lines");
+    assert!(screen.contains("and more"), "{screen}");
+    tty.signal("-TERM");
+    tty.assert_restored();
+}
+
+#[test]
+fn signals_leave_the_terminal_as_it_was_with_their_own_exit_codes() {
+    // Failure 17.
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        let stage = Stage::new(&json!({"lead": [[bash("touch begun; sleep 7652")], "never"]}));
+        let mut tty = open(&stage, &["--allowedTools", "Bash"]);
+        tty.send("@@lead\r");
+        tty.see("● Bash touch begun");
+        tty.send("a draft");
+        tty.see("❯ a draft");
+        tty.signal(signal);
+        assert_eq!(tty.assert_restored(), Some(code), "{signal}");
+        let mut tty = open(&stage, &[]);
+        tty.see("❯ a draft");
+        tty.send("\x04\x04");
+        tty.signal("-TERM");
+        tty.assert_restored();
+    }
+}
+
+#[test]
+fn an_editor_has_the_terminal_as_it_was_and_its_text_comes_back() {
+    let stage = Stage::new(&json!({}));
+    let project = stage.program.scratch.project();
+    let editor = project.join("editor.sh");
+    let script =
+        "#!/bin/sh\nstty -a < /dev/tty > \"$PWD/settings\"\nprintf ' and edited' >> \"$1\"\n";
+    std::fs::write(&editor, script).unwrap();
+    std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let model = ["--model", stage.model()];
+    let mut command = stage.program.command(model);
+    command.env("EDITOR", &editor);
+    let mut tty = super::tty::Tty::start(&command);
+    tty.see("script:");
+    tty.send("typed");
+    tty.see("❯ typed");
+    tty.send("\x07");
+    tty.see("❯ typed and edited");
+    assert!(tty.is_raw());
+    let settings = std::fs::read_to_string(project.join("settings")).unwrap();
+    assert!(settings.contains(" icanon") && settings.contains(" echo "), "{settings}");
+    tty.signal("-TERM");
+    tty.assert_restored();
+}
