@@ -424,7 +424,7 @@ fn a_command_of_ones_own_is_seen_while_it_runs_and_escape_ends_it_alone() {
         |it: &Effect| matches!(it, Effect::Shell { number: 1, command } if command == "make check");
     assert!(effects.iter().any(runs), "{effects:?}");
     stage.fact(Fact::ShellPrinted { number: 1, text: "one\ntwo\u{1b}[2J\n".to_owned() });
-    stage.pass(3_000);
+    stage.pass(4_000);
     let shown = stage.shown();
     assert!(shown.contains("! make check · 3s · esc stops it"), "{shown}");
     assert!(shown.contains("  two␛[2J"), "{shown}");

@@ -4,7 +4,8 @@ use std::num::NonZeroU16;
 
 use centurion_tui::{
     AskKind, AskNumber, Asked, Capabilities, CommandHint, Fact, FieldKind, FormField, Happening,
-    InlineSurface, Key, KeyCode, Line, Look, PromptNumber, Question, Size, Surface as _,
+    InlineSurface, Key, KeyCode, Line, Look, PromptNumber, Question, Size, Style, Surface as _,
+    foreign,
 };
 use serde_json::json;
 
@@ -89,7 +90,7 @@ fn screens() -> Vec<(&'static str, Stage)> {
     all.push(("Resume", list));
     let mut viewer = team();
     viewer.ctrl('o');
-    let lines = (0..80).map(|_| Line::from(HARD.replace('\u{202e}', "").as_str())).collect();
+    let lines = (0..80).map(|_| Line::from(foreign(HARD, Style::PLAIN))).collect();
     viewer.fact(Fact::Page { agent: None, lines, start: 9 });
     all.push(("Transcript", viewer));
     let mut focus = team();

@@ -9,7 +9,7 @@ use crate::stage::Stage;
 #[test]
 fn without_a_key_it_says_what_to_set_and_offers_the_demo() {
     let program = Program::alone();
-    let mut tty = Tty::start(&program.command::<[&str; 0]>([]));
+    let mut tty = Tty::start(&program.command([""; 0]));
     let screen = tty.see("centurion demo --interactive");
     assert!(screen.contains("ANTHROPIC_API_KEY"), "{screen}");
     tty.send("keys are heard\x04");
