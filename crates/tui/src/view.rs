@@ -114,7 +114,7 @@ fn above_prompt(model: &Model, size: Size, room: usize) -> Vec<Line> {
     if let Focus::Agent(id) = &model.focus {
         take(tree::focused(model, id, columns, left), &mut left, &mut parts);
     } else {
-        take(shells(model), &mut left, &mut parts);
+        take(shells(model, columns), &mut left, &mut parts);
         take(activity(model), &mut left, &mut parts);
         let most = usize::from(size.rows / 3).max(2).min(left);
         take(tree::tree(model, columns, most), &mut left, &mut parts);
@@ -152,16 +152,18 @@ fn todos(model: &Model) -> Vec<Line> {
 }
 
 /// The commands of the person's own that run, each with the last line that it printed.
-fn shells(model: &Model) -> Vec<Line> {
+fn shells(model: &Model, columns: u16) -> Vec<Line> {
     let rows = model.talk.shells.iter().flat_map(|shell| {
         let mut line = Line::flush().with("! ", Style::of(Colour::Yellow));
         line.spans.extend(foreign(&shell.command, Style::BOLD));
-        line.push(
-            format!(" · {}", words::clock(model.now.saturating_sub(shell.began))),
-            Style::DIM,
-        );
-        let how = if shell.is_stopping { " · stopping" } else { " · esc stops it" };
-        line.push(how, Style::DIM);
+        let how = if shell.is_stopping { "stopping" } else { "esc stops it" };
+        let took = words::clock(model.now.saturating_sub(shell.began));
+        let rest = format!(" · {took} · {how}");
+        let room = usize::from(columns).saturating_sub(rest.chars().count());
+        if line.width() > room {
+            line = tree::cut(line, room);
+        }
+        line.push(rest, Style::DIM);
         let last = (!shell.last_line.is_empty()).then(|| {
             let mut last = Line::flush().with("  ", Style::PLAIN);
             last.spans.extend(foreign(&shell.last_line, Style::DIM));

@@ -87,7 +87,7 @@ impl Kept {
         drafts
     }
 
-    /// What saves a draft. Of two that are saved at once, the one that was made later stays.
+    /// Makes a function that saves a draft. Of two that are saved at once, the one that was made later stays.
     pub(super) fn draft_saver(
         &self,
         agent: Option<&AgentId>,

@@ -88,7 +88,7 @@ async fn to_its_end(
                 Ok(0) | Err(_) => return piped.wait().await.code,
                 Ok(count) => take(&piece[..count], output, &prints),
             },
-            // What it left in the background may hold its output open.
+            // A process that it left in the background may hold its output open.
             ended = piped.wait() => {
                 while let Ok(Ok(count @ 1..)) =
                     tokio::time::timeout(std::time::Duration::ZERO, stdout.read(&mut piece)).await

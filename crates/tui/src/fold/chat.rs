@@ -57,7 +57,7 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::Interrupt | Action::Back => escape(model, effects),
         Action::Clear => clear(model, effects),
-        // Where words are for an agent, no key ends the session.
+        // No key ends the session while words are for an agent.
         Action::Exit if is_empty && model.addressee().is_some() => model.focus = Focus::Prompt,
         Action::Exit if is_empty => effects.push(Effect::Exit),
         Action::Exit => {

@@ -437,7 +437,7 @@ fn a_command_of_ones_own_is_seen_while_it_runs_and_escape_ends_it_alone() {
         output: "two\n(stopped)".to_owned(),
         is_success: false,
     });
-    assert!(!stage.shown().contains("make check"), "{}", stage.shown());
+    assert!(!stage.shown().contains("! make check"), "{}", stage.shown());
     assert!(stage.printed.iter().any(|line| line == "  (stopped)"), "{:?}", stage.printed);
     stage.press(KeyCode::Escape);
     assert!(stage.take_effects().contains(&Effect::Interrupt), "now it is the turn that stops");

@@ -33,7 +33,7 @@ fn a_folder_that_loosens_rules_asks_for_trust_at_the_first_start_only() {
     let screen = tty.see("Trust this folder?");
     assert!(screen.contains("Bash(make *)"), "{screen}");
     tty.read_dialog();
-    // What is marked is the harmless one.
+    // Enter takes the marked choice, which is the harmless one.
     tty.send("\r");
     explain(&mut tty, "Bash(make check): asked about");
     drop(tty);
