@@ -106,14 +106,14 @@ mod peers;
 mod plugins;
 #[path = "program/processes.rs"]
 mod processes;
-#[path = "program/pseudo_terminal.rs"]
-mod pseudo_terminal;
 #[path = "program/program.rs"]
 mod program;
 #[path = "program/prompt_tool.rs"]
 mod prompt_tool;
 #[path = "program/protocol_fuzz.rs"]
 mod protocol_fuzz;
+#[path = "program/pseudo_terminal.rs"]
+mod pseudo_terminal;
 #[path = "program/python_host.rs"]
 mod python_host;
 #[path = "program/readers.rs"]

@@ -238,7 +238,9 @@ impl Plugins {
         let wanted: Vec<&KnownMarketplace> =
             ours.filter(|known| name.is_none_or(|name| known.name == name)).collect();
         if let (Some(name), true) = (name, wanted.is_empty()) {
-            bail!("the marketplace `{name}` is not added; help: `centurion plugin marketplace list` shows which are");
+            bail!(
+                "the marketplace `{name}` is not added; help: `centurion plugin marketplace list` shows which are"
+            );
         }
         let mut failed = Vec::new();
         for known in wanted {

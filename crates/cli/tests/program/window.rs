@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::program::signal;
-use crate::stage::{Stage, agent, bash};
 use crate::pseudo_terminal::Terminal;
+use crate::stage::{Stage, agent, bash};
 
 #[test]
 fn in_a_narrow_terminal_each_line_is_one_row_and_a_signal_leaves_it_as_it_was() {

@@ -29,6 +29,7 @@ use crate::agent::builder::{
 use crate::agent::delegation::Delegation;
 use crate::agent::isolation::Isolator;
 use crate::agent::isolation::entered::{self, EnterError, EnteredPlace, Wanted};
+use crate::agent::lead_link::LeadLink;
 use crate::agent::meant;
 use crate::agent::member_frames::FromMember;
 use crate::agent::member_processes::{LeadFiles, MemberProcesses};
@@ -315,10 +316,7 @@ fn build_shared(
 }
 
 /// The callback for messages that turns have read: a lead hears of its member's, views of a team show them as read.
-fn delivery_watch(
-    lead: Option<&Arc<dyn LeadLink>>,
-    team: Option<&Arc<Team>>,
-) -> Option<DeliveryWatch> {
+fn delivery_watch(lead: Option<&Arc<LeadLink>>, team: Option<&Arc<Team>>) -> Option<DeliveryWatch> {
     if let Some(lead) = lead.cloned() {
         return Some(Box::new(move |ids| lead.tell(FromMember::Took(ids.to_vec()))));
     }

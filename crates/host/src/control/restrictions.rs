@@ -43,8 +43,8 @@ impl Control {
         let plugins = request.get("plugins").and_then(Value::as_array);
         if let Some(plugins) = plugins.filter(|plugins| !plugins.is_empty()) {
             let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-            let loaded = self.handle.plugins().into_iter().map(|it| real(Path::new(&it.path)));
-            let loaded: Vec<PathBuf> = loaded.collect();
+            let enabled = self.handle.plugins().enabled;
+            let loaded: Vec<PathBuf> = enabled.iter().map(|it| real(Path::new(&it.path))).collect();
             let is_loaded = |plugin: &Value| {
                 let path = plugin.get("path").and_then(Value::as_str);
                 path.is_some_and(|path| loaded.contains(&real(Path::new(path))))

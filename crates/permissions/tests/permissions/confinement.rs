@@ -232,6 +232,7 @@ fn an_agent_that_works_apart_reaches_its_own_checkout_and_is_told_the_right_path
             "/home/me/.gitconfig".into(),
         ],
         readable: vec!["/p/node_modules".into()],
+        asks_about_servers: false,
     };
     let memory = PathBuf::from("/p/.claude/agent-memory/scout");
     let role = Role { apart: Some(apart), memory: Some(memory), ..Role::default() };

@@ -116,6 +116,7 @@ fn task(event: &Value) -> System {
             tool_name: text(&event["tool_name"]),
             tool_use_id: tool_use_id.unwrap(),
             agent_id: event["agent_id"].as_str().map(AgentId::new),
+            decision_reason_type: event["decision_reason_type"].as_str().map(str::to_owned),
             decision_reason: text(&event["decision_reason"]),
             message: text(&event["message"]),
         }),

@@ -120,7 +120,7 @@ impl Dispatch {
             "the host redirects {} to {target}, which only agents of the lead's process can call",
             call.name
         );
-        Some(Dispatched::denied(&call.id, reason, false))
+        Some(Dispatched::denied(&call.id, AskReason::other(reason), false))
     }
 
     /// In the lead's process: decides about a call of a member, or carries it out.
