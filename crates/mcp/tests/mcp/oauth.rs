@@ -30,6 +30,8 @@ enum Kind {
     OldElsewhere,
     /// Client ids may be addresses of documents.
     Documents,
+    /// Calls of tools need more than the first login asks for.
+    Narrow,
 }
 
 impl World {
@@ -68,6 +70,15 @@ fn route(request: &Recorded, base: &str, generation: &AtomicUsize, kind: Kind) -
     let issuer = if is_old { format!("{base}/oauth") } else { base.to_owned() };
     let elsewhere = if kind == Kind::OldElsewhere { "https://tokens.example.com" } else { base };
     match request.path.as_str() {
+        "/mcp"
+            if kind == Kind::Narrow
+                && current == 1
+                && request.header("authorization").is_some()
+                && request.json()["method"] == "tools/call" =>
+        {
+            let challenge = "Bearer error=\"insufficient_scope\", scope=\"write\"";
+            Reply::status(403).header("www-authenticate", challenge)
+        }
         "/mcp" if request.header("authorization") == Some(&format!("Bearer token-{current}")) => {
             web::reply(request)
         }
@@ -176,6 +187,37 @@ async fn a_login_gives_tokens_that_are_kept_used_and_renewed() {
     assert!(logout(&world.server(), &tokens).unwrap());
     assert!(!logout(&world.server(), &tokens).unwrap());
     assert_eq!(connection.reconnect().await.to_string(), "needs-auth");
+}
+
+#[tokio::test]
+async fn a_call_that_needs_more_scopes_has_the_next_login_ask_for_them() {
+    let world = World::of(Kind::Narrow);
+    let bench = Bench::new();
+    let tokens = bench.root().join("tokens.json");
+    login(&world.server(), &tokens, None, agree).await.unwrap();
+    let connection = bench.pool.share(world.server());
+    assert_eq!(connection.ready(PATIENCE).await, State::Connected);
+    let refused = connection.call("echo", object(json!({})), &CallOptions::default()).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("write"), "{refused}");
+    let state = connection.state();
+    assert!(state.reason().is_some_and(|reason| reason.contains("mcp login test")), "{state:?}");
+
+    // The token of the next login may call tools.
+    world.generation.store(2, Ordering::SeqCst);
+    let seen = Arc::new(OnceLock::new());
+    let page = Arc::clone(&seen);
+    let keep = move |url: &str| {
+        page.set(url.to_owned()).unwrap();
+        agree(url);
+    };
+    login(&world.server(), &tokens, None, keep).await.unwrap();
+    let page = Url::parse(seen.get().unwrap()).unwrap();
+    let scopes = page.query_pairs().find(|(name, _)| name == "scope").unwrap().1.into_owned();
+    assert!(scopes.split(' ').any(|scope| scope == "write"), "{scopes}");
+    assert!(scopes.split(' ').any(|scope| scope == "read"), "what was granted is kept: {scopes}");
+    assert_eq!(connection.reconnect().await, State::Connected);
+    assert_eq!(call(&connection, "echo", json!({})).await, "{}");
 }
 
 #[tokio::test]
