@@ -1,4 +1,4 @@
-//! What a host says about its messages: text that nobody typed, context without a turn, pastes, origins, and urgency.
+//! What a host says about its messages: text that no person typed, context without a turn, pastes, origins, and urgency.
 
 use centurion_testkit::Reply;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ fn the_origin_of_a_message_is_in_its_result_and_its_record() {
     let echo = seen.iter().find(|event| event["isReplay"] == true).unwrap();
     assert_eq!(echo["isSynthetic"], true);
     // One that is not known is no reason to lose the message.
-    host.send(&message("hello", &json!({"origin": {"kind": "nobody"}})));
+    host.send(&message("hello", &json!({"origin": {"kind": "stranger"}})));
     assert!(host.result().get("origin").is_none());
     assert_eq!(host.finish(), 0);
     let transcript = std::fs::read_to_string(&program.transcripts()[0]).unwrap();

@@ -1,5 +1,5 @@
 //! What a host restricts when it begins holds from then on: tools that mean others, rules for its own servers, hooks that
-//! must succeed, and agents that nobody could end.
+//! must succeed, and agents that no person could end.
 
 use std::time::Duration;
 

@@ -69,7 +69,7 @@ mod tests {
             (json!({"kind": "human"}), true, false),
             (json!({"kind": "peer", "from": "x", "name": "X"}), true, true),
             (json!({"kind": "channel", "server": "chat"}), true, true),
-            (json!({"kind": "somebody"}), false, false),
+            (json!({"kind": "stranger"}), false, false),
             (json!({"kind": "peer", "from": "x".repeat(LONGEST_ORIGIN)}), false, false),
             (json!("human"), false, false),
         ] {
