@@ -377,7 +377,7 @@ impl Driver {
             return Ok(Some(Outcome::DeferredUnavailable));
         }
         self.unanswered.clear();
-        self.run_calls(run, None, &[], vec![call], cancel).await
+        self.run_resolved(run, None, &[], vec![call], cancel).await
     }
 
     /// The outcome of a run that takes no other turn.
@@ -438,8 +438,7 @@ impl Driver {
                 },
                 Step::Stop(outcome) => break outcome,
                 Step::Continue => {}
-                Step::Calls(mut calls) => {
-                    self.shared.delegation.aliases.resolve(&mut calls);
+                Step::Calls(calls) => {
                     let hands_over = self.structured.is_some()
                         && calls.iter().any(|call| call.name == STRUCTURED_OUTPUT);
                     match self

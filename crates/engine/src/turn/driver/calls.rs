@@ -43,6 +43,19 @@ impl Driver {
         run: &mut Run,
         source: Option<RecordId>,
         malformed: &[(ToolUseId, String)],
+        mut calls: Vec<ToolUse>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Outcome>, JournalError> {
+        self.shared.delegation.aliases.resolve(&mut calls);
+        self.run_resolved(run, source, malformed, calls, cancel).await
+    }
+
+    /// Runs calls that name the tools that they mean.
+    pub(super) async fn run_resolved(
+        &mut self,
+        run: &mut Run,
+        source: Option<RecordId>,
+        malformed: &[(ToolUseId, String)],
         calls: Vec<ToolUse>,
         cancel: &CancellationToken,
     ) -> Result<Option<Outcome>, JournalError> {
