@@ -33,8 +33,6 @@ impl Tmux {
             &home,
             "-e",
             "LANG=C.UTF-8",
-            "-e",
-            "PS1=shell> ",
             "sh",
         ]);
         tmux
@@ -87,6 +85,9 @@ fn a_day_in_tmux_ends_with_the_shell_as_it_was() {
         "scout": [[bash("until [ -e go ]; do sleep 0.05; done")], "found it"],
     }));
     let tmux = Tmux::start(&stage);
+    // A shell has a prompt of its own choice; what is typed is not what it shows.
+    tmux.types("PS1='she''ll> '");
+    tmux.key("Enter");
     tmux.see("shell>");
     tmux.types("stty -a > before");
     tmux.key("Enter");
