@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use centurion_engine::{Answerer, BUILT_IN_COMMANDS, Handle, Options, Session, Start, View};
 use centurion_protocol::{SystemWorld, World};
+use centurion_tools::guard;
 use centurion_tui::{
     App, AskKind, AskNumber, Asked, Capabilities, CommandHint, Fact, Happening, InlineSurface,
     KEEPER_ARGUMENT, KeeperProgram, Left, Look, Model, Terminal, TerminalFront, TerminalOptions,
@@ -44,9 +45,13 @@ pub(crate) fn is_wanted(args: &RunArgs) -> bool {
 
 /// Takes the terminal, which is put back as it was however this process ends.
 fn enter() -> anyhow::Result<Terminal> {
-    let args = vec![centurion_tools::guard::ARGUMENT.into(), KEEPER_ARGUMENT.into()];
+    let args = vec![guard::ARGUMENT.into(), KEEPER_ARGUMENT.into()];
     let keeper = KeeperProgram { program: std::env::current_exe()?, args };
-    Ok(Terminal::enter(TerminalOptions { is_plain: false, keeper: Some(keeper) })?)
+    let terminal = Terminal::enter(TerminalOptions { is_plain: false, keeper: Some(keeper) })?;
+    if let Some(keeper) = terminal.keeper_id() {
+        guard::spare(keeper);
+    }
+    Ok(terminal)
 }
 
 /// The way in which a session in the terminal ended.

@@ -30,6 +30,7 @@ use std::process::ExitCode;
 
 pub use cgroup::is_available as can_bound_whole_commands;
 pub(crate) use confinement::Confinement;
+pub use family::spare;
 pub(crate) use family::{Member, spawn};
 pub(crate) use launch::quoted;
 pub use limits::CommandLimits;

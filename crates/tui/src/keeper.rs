@@ -56,6 +56,10 @@ impl Keeper {
         Ok(Self { child, pipe })
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// There is nothing to restore for a while. A keeper that is gone cannot be told, and need not be.
     pub(crate) fn pause(&mut self) {
         let _ = self.pipe.write_all(&[PAUSED]);

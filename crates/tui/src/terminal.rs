@@ -93,6 +93,11 @@ impl Terminal {
         }
     }
 
+    /// The process id of the keeper, which is a child of this process in a session of its own.
+    pub fn keeper_id(&self) -> Option<u32> {
+        self.keeper.as_ref().map(Keeper::id)
+    }
+
     /// Has the keeper erase the live region after a kill: it has so many rows above the cursor.
     pub fn keep_rows(&mut self, rows: Option<u16>) {
         let Some(rows) = rows.filter(|_| self.is_active && rows != self.told_rows) else { return };

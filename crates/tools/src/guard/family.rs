@@ -2,7 +2,7 @@
 //!
 //! This process adopts the children of a killed guard. Everything below a guard is in another session than this
 //! process, and no process can enter an existing session: so a child of this process in another session that is no
-//! guard is left over.
+//! guard, and is not [spared](spare), is left over.
 
 use std::io::{self, Write as _};
 use std::process::{self, Stdio};
@@ -35,11 +35,18 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The interval of checks whether another process holds a guard or the second watcher.
 const TICK: Duration = Duration::from_millis(500);
 
-static FAMILY: Mutex<Family> =
-    Mutex::new(Family { guards: Vec::new(), held: Vec::new(), is_watched: false, second: None });
+static FAMILY: Mutex<Family> = Mutex::new(Family {
+    guards: Vec::new(),
+    spared: Vec::new(),
+    held: Vec::new(),
+    is_watched: false,
+    second: None,
+});
 
 struct Family {
     guards: Vec<(Pid, OwnedFd)>,
+    /// Other children in sessions of their own.
+    spared: Vec<Pid>,
     /// The guards, and the second watcher, that were stopped or traced at the last check.
     held: Vec<Pid>,
     /// Whether a thread watches the guards.
@@ -53,6 +60,12 @@ struct Family {
 pub(crate) struct Member {
     pid: Pid,
     is_gone: bool,
+}
+
+/// Spares a child of this process that is in another session and is no guard, such as the keeper of the terminal.
+pub fn spare(child: u32) {
+    let pid = i32::try_from(child).ok().and_then(Pid::from_raw);
+    lock(&FAMILY).spared.extend(pid);
 }
 
 /// Starts a guard from a fully prepared command.
@@ -177,8 +190,11 @@ impl Family {
     fn left_over(&self, processes: &[Process]) -> Vec<Process> {
         let (me, session) = (getpid(), session_of(None).unwrap_or(0));
         let second = self.second.as_ref().map(|(child, _)| Pid::from_child(child));
-        let is_known =
-            |pid: Pid| second == Some(pid) || self.guards.iter().any(|(guard, _)| *guard == pid);
+        let is_known = |pid: Pid| {
+            second == Some(pid)
+                || self.spared.contains(&pid)
+                || self.guards.iter().any(|(guard, _)| *guard == pid)
+        };
         let orphans = processes.iter().filter(|process| {
             process.parent == Some(me) && process.session != session && !is_known(process.pid)
         });

@@ -147,6 +147,9 @@ fn a_command_of_ones_own_shows_its_output_and_dies_with_its_tree() {
     eventually("the end of the tree", || (!std::path::Path::new(&place).exists()).then_some(()));
     tty.send("!seq 3; echo '*as* it is'; false\r");
     tty.see("*as* it is");
+    // The keeper of the terminal is still there: it was started by this process, too.
+    tty.signal("-KILL");
+    tty.assert_restored();
 }
 
 #[test]
