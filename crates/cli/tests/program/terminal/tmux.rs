@@ -121,8 +121,6 @@ fn a_day_in_tmux_ends_with_the_shell_as_it_was() {
     tmux.see("enter focus");
     tmux.key("Enter");
     tmux.see("main ▸ scout");
-    tmux.types("/stop");
-    tmux.key("Enter");
     tmux.key("Escape");
     tmux.see("[paste 1 · 500 lines");
     let everything = tmux.run(&["capture-pane", "-p", "-S", "-", "-t", "it"]);
