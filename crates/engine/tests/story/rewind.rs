@@ -236,7 +236,7 @@ async fn a_prompt_is_taken_back_while_the_session_goes_on() {
     ];
     let (told, _) = play(&bench, &prompts, |handle| handle.rewind_files(prompt(99), true)).await;
     let said = results(&told);
-    assert!(said[3].contains("3  @@two  (2 files changed since)"), "{}", said[3]);
+    assert!(said[3].contains("3. @@two (2 files changed since)"), "{}", said[3]);
     for words in ["would be back: ", "a.txt (+1 -1)", "n.txt (+0 -1)", "would be taken back: @@two"]
     {
         assert!(said[4].contains(words), "{words}: {}", said[4]);
@@ -245,7 +245,7 @@ async fn a_prompt_is_taken_back_while_the_session_goes_on() {
     assert!(said[6].contains("there is no prompt 9"), "{}", said[6]);
     assert!(said[7].contains("say /rewind"), "{}", said[7]);
     // Only what the conversation has now is there to go back to.
-    assert!(said[8].contains("2  @@one") && !said[8].contains("@@two"), "{}", said[8]);
+    assert!(said[8].contains("2. @@one") && !said[8].contains("@@two"), "{}", said[8]);
     // The files are those of that conversation, and so is what the agent knows of them.
     let refused = told.results().into_iter().rfind(|(text, _)| text.contains("a.txt")).unwrap();
     assert!(!refused.1, "{refused:?}");

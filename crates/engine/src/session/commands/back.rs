@@ -128,14 +128,14 @@ fn list(history: &FileHistory, prompts: &[&Prompt]) -> String {
             1 => "1 file changed since".to_owned(),
             files => format!("{files} files changed since"),
         };
-        format!("{}  {}  ({files})", index + 1, shown(prompt))
+        format!("{}. {} ({files})", index + 1, shown(prompt))
     };
     if prompts.is_empty() {
         return "There is no prompt to go back to.".to_owned();
     }
     let lines: Vec<String> = prompts.iter().enumerate().map(line).collect();
     format!(
-        "{}\n/rewind NUMBER takes one back with all that came of it; behind the number: files, conversation, --dry-run",
+        "{}\n\n/rewind NUMBER takes one back with all that came of it; behind the number: files, conversation, --dry-run",
         lines.join("\n")
     )
 }
@@ -144,10 +144,10 @@ fn shown(prompt: &Prompt) -> String {
     title(first_line(&prompt.text))
 }
 
-/// The effects on files, a line each.
+/// The effects on files, a line each: items of a list, because terminals show Markdown.
 fn told(rewind: &Rewind, is_trial: bool) -> Vec<String> {
     let would = if is_trial { "would be " } else { "" };
-    let line = |what: &str, path: &Path| format!("{what}: {}", path.display());
+    let line = |what: &str, path: &Path| format!("- {what}: {}", path.display());
     let back = rewind.files.iter().map(|file| {
         let (more, less) = (file.insertions, file.deletions);
         format!("{} (+{more} -{less})", line(&format!("{would}back"), &file.path))
@@ -163,9 +163,9 @@ fn told(rewind: &Rewind, is_trial: bool) -> Vec<String> {
 fn told_conversation(prompts: &[&Prompt], is_trial: bool) -> String {
     let said = prompts.iter().map(|prompt| shown(prompt)).collect::<Vec<_>>().join(" · ");
     if is_trial {
-        return format!("would be taken back: {said}");
+        return format!("- would be taken back: {said}");
     }
-    format!("taken back: {said}\nThe transcript keeps what was said since.")
+    format!("- taken back: {said}\n\nThe transcript keeps what was said since.")
 }
 
 #[cfg(test)]
