@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::files::remove_if_there;
 use crate::git::{At, Git, GitError};
 use crate::names::{self, shown};
 
@@ -48,14 +49,14 @@ pub(crate) async fn check_out(
     if paths.is_empty() {
         return Ok(());
     }
-    // Where no file says anything about attributes, nothing is changed.
+    // Git changes nothing where no file says anything about attributes.
     let empty = git.run(at.clone(), ["hash-object", "-t", "tree", "/dev/null"]).await?;
     let input = names::joined(&paths);
     let plain = at.clone().input(&input).variable("GIT_ATTR_SOURCE", empty.trim());
     let plain = plain.variable("GIT_LITERAL_PATHSPECS", "1");
     for path in &paths {
         // Git leaves a file alone that it takes for unchanged.
-        crate::files::remove_if_there(&at.directory.join(path))?;
+        remove_if_there(&at.directory.join(path))?;
     }
     let args = [
         "-c",

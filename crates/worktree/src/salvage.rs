@@ -9,8 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::branch;
+use crate::files::remove_if_there;
 use crate::git::{At, Git, GitError};
 use crate::home::{self, Brought};
+use crate::lfs;
 use crate::names::for_shell;
 use crate::ordinary::{self, Head};
 use crate::record::{Kept, Record};
@@ -38,7 +40,7 @@ impl Whole<'_> {
         if self.known.len() >= MOST {
             return Ok(false);
         }
-        let args = ["rev-list", "--objects", "--quiet", "--end-of-options", id, "--not", self.base];
+        let args = ["rev-list", "--objects", "--quiet", id, "--not", self.base];
         let output = self.git.try_run(At::git_dir(self.own), args).await?;
         let is_whole = output.code == Some(0);
         self.known.insert(id.to_owned(), is_whole);
@@ -46,7 +48,7 @@ impl Whole<'_> {
     }
 
     async fn parents(&self, id: &str) -> Result<Vec<String>, GitError> {
-        let args = ["rev-list", "--no-walk", "--parents", "--end-of-options", id];
+        let args = ["rev-list", "--no-walk", "--parents", id];
         let output = self.git.try_run(At::git_dir(self.own), args).await?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         Ok(said.split_whitespace().skip(1).map(str::to_owned).collect())
@@ -117,8 +119,10 @@ pub(crate) async fn bring(
     let saved = names.wanted().iter().map(|(_, name)| name.clone()).collect();
     names.keep(&tip, "branch");
     home::fetch(git, common, &own, names.wanted()).await?;
+    let left_contents = lfs::bring(&own, common).await?;
     let mut notes: Vec<String> =
         branch::advance(git, common, kept, record, &tip).await?.into_iter().collect();
+    notes.extend(left_contents.note());
     notes.push(format!(
         "{lost} of its commits need others that the repository no longer has, such as those of a branch that was deleted and \
          pruned meanwhile: they are in {} alone. It is at {} now, and its files are as they were, not committed",
@@ -127,8 +131,10 @@ pub(crate) async fn bring(
     ));
     let at = if record.tip == tip { Head::Branch } else { Head::Commit(&tip) };
     ordinary::become_ordinary(git, &own, record, at).await?;
-    // Its index may name files that are missing.
-    crate::files::remove_if_there(&record.admin.join("index"))?;
+    // They may name what is missing.
+    for part in ["index", "logs/HEAD", "ORIG_HEAD"] {
+        remove_if_there(&record.admin.join(part))?;
+    }
     git.run(At::git_dir(&record.admin), ["read-tree", "HEAD"]).await?;
     record.is_out = false;
     kept.write(record)?;

@@ -191,7 +191,7 @@ pub(crate) async fn add_all(
 ) -> Result<(), GitError> {
     let mut inner = inner_repositories(git, at).await?;
     inner.extend(new_repositories(git, at).await?);
-    // What is written where nothing is checked out is added, too.
+    // Files that were written where nothing is checked out are added, too.
     let add = ["-c", "core.sparseCheckout=false", "add", "--all"];
     let mut add: Vec<OsString> = add.map(OsString::from).into();
     add.extend(options.iter().map(OsString::from));

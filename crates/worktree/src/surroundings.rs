@@ -1,4 +1,4 @@
-//! What is around a directory and belongs to others than an agent that works apart from it: checkouts and repositories.
+//! Surroundings of a directory that an agent works apart from: checkouts and repositories, which belong to others.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -42,9 +42,10 @@ impl Worktrees {
     /// Looks for what is around a directory.
     pub async fn surroundings(&self, directory: &Path) -> Result<Surroundings, CheckoutError> {
         let checkout = Checkout::around(&self.git, directory).await?;
-        let mut found = Above::default();
-        found.checkouts = vec![checkout.home.clone(), checkout.top.clone()];
-        found.repositories = vec![checkout.common.clone()];
+        let mut found = Above {
+            checkouts: vec![checkout.home.clone(), checkout.top.clone()],
+            repositories: vec![checkout.common.clone()],
+        };
         found.look(&self.git, &checkout.common, &checkout.home).await;
         let Above { checkouts, repositories } = found;
         Ok(Surroundings { checkout, checkouts, repositories })
@@ -60,7 +61,7 @@ impl Worktrees {
     }
 }
 
-/// What is above a repository.
+/// Repositories around one, with their checkouts.
 #[derive(Default)]
 struct Above {
     checkouts: Vec<PathBuf>,
@@ -146,8 +147,8 @@ fn submodule_home(common: &Path) -> Option<PathBuf> {
     }
     let config = read_text(&common.join("config"), SHORT).ok()?;
     let named = config.lines().filter_map(|line| line.trim().strip_prefix("worktree"));
-    let named = named.filter_map(|rest| rest.trim_start().strip_prefix('='));
-    let named = named.last()?.trim().trim_matches('"');
+    let mut named = named.filter_map(|rest| rest.trim_start().strip_prefix('='));
+    let named = named.next_back()?.trim().trim_matches('"');
     common.join(named).canonicalize().ok().filter(|it| it.is_dir())
 }
 

@@ -1,5 +1,5 @@
-//! What is around an agent that works apart and belongs to others: other checkouts of the repository, the repositories that
-//! this one is a submodule of, and what links in its worktree lead to. None of it changes.
+//! Surroundings of an agent that works apart, which belong to others: other checkouts of the repository, the repositories
+//! that this one is a submodule of, and what links in its worktree lead to. None of it changes.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -23,7 +23,7 @@ fn hook(command: &str) -> String {
     json!({"hooks": {"WorktreeCreate": hook}}).to_string()
 }
 
-/// What a child does that tries to change checkouts and their repositories, with its tools and with commands.
+/// Calls of a child that tries to change checkouts and their repositories, by its tools and by commands.
 fn attack(places: &[&Path]) -> Vec<Value> {
     let mut calls = vec![write("mine.txt", "x\n")];
     for place in places.iter().map(|place| place.display().to_string()) {
@@ -111,7 +111,7 @@ fn a_hook_cannot_name_what_its_agent_is_to_be_kept_from() {
         }
         assert_eq!(git_in(top, "status --porcelain"), before, "{place:?}");
     }
-    // What is not a part of the checkout can lie in it.
+    // A directory that is no part of the checkout can lie in it.
     let within = [
         format!("mkdir -p {0}; echo {0}", top.join(".claude/worktrees/mine").display()),
         format!(

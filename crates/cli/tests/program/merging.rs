@@ -263,7 +263,7 @@ fn an_agent_apart_changes_no_worktree_that_its_own_agents_did_not_leave() {
     let said = repository.stage.agent_transcripts().concat();
     // A transcript has each result twice.
     assert_eq!(said.matches("changes only the worktrees that agents of its own left").count(), 6);
-    assert!(said.contains("1 file changed since"), "{said}");
+    assert!(said.contains("2 files changed since"), "{said}");
     assert_eq!(all(), before);
     assert!(before.lines().any(|line| own(&line)), "{before}");
     assert!(loose.exists() && repository.worktrees().len() == 1);

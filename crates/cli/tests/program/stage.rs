@@ -40,7 +40,7 @@ impl Stage {
         self.files_of_agents(".jsonl")
     }
 
-    /// What other programs are told of all agents but the main one.
+    /// The cards of all agents but the main one, which other programs read.
     pub(crate) fn agent_cards(&self) -> Vec<Value> {
         let texts = self.files_of_agents(".meta.json").into_iter();
         texts.map(|text| serde_json::from_str(&text).unwrap()).collect()

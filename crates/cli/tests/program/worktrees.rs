@@ -176,19 +176,24 @@ fn an_untracked_file_stays_when_the_session_that_left_it_is_too_old() {
     let repository = Repository::new(&json!({
         "lead": [[apart("@@child", &json!({}))], "done"],
         "child": [[write("new.txt", "new\n")], "did it"],
-        "later": ["done"],
     }));
     repository.run(&[]).assert_code(0);
     let [path] = &repository.worktrees()[..] else { panic!("{:?}", repository.worktrees()) };
     let [old] = &repository.stage.program.transcripts()[..] else { panic!("one transcript") };
-    let then = std::time::SystemTime::now() - std::time::Duration::from_secs(90 * 24 * 60 * 60);
-    for file in [old, &path.join("new.txt"), path] {
-        let times = std::fs::FileTimes::new().set_modified(then);
-        std::fs::File::open(file).unwrap().set_times(times).unwrap();
-    }
-    let settings = json!({"cleanupPeriodDays": 1}).to_string();
-    repository.stage.run("@@later", &["--settings", &settings]).assert_code(0);
-    eventually("the old session goes", || (!old.exists()).then_some(()));
+    // A session is as young as its youngest part.
+    let mut age = Command::new("find");
+    age.arg(repository.stage.program.scratch.home()).arg(path);
+    age.args(["-exec", "touch", "-h", "-d", "90 days ago", "{}", "+"]);
+    assert!(age.status().unwrap().success());
+    let wait = format!("until [ ! -e '{}' ]; do sleep 0.05; done", old.display());
+    repository.play(&json!({"later": [[bash(&wait)], "done"]}));
+    repository
+        .stage
+        .program
+        .scratch
+        .write_home(".claude/settings.json", r#"{"cleanupPeriodDays": 1}"#);
+    repository.stage.run("@@later", FREE).assert_code(0);
+    assert!(!old.exists());
     assert_eq!(std::fs::read_to_string(path.join("new.txt")).unwrap(), "new\n");
     let mended = repository.stage.program.run(&["worktrees", "clean"]);
     assert_eq!(mended.code, Some(0), "{}", mended.stderr);

@@ -338,7 +338,7 @@ impl Isolator {
             Some(worktrees) => match worktrees.surroundings(stands).await {
                 Ok(around) => Some((worktrees, around)),
                 Err(CheckoutError::NoRepository(_)) => None,
-                // What git cannot tell of cannot be kept.
+                // A repository that git cannot tell of cannot be kept.
                 Err(error) => return Err(CreateError::from(error).into()),
             },
             None => None,

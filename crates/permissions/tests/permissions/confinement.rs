@@ -232,7 +232,7 @@ fn an_agent_that_works_apart_reaches_its_own_checkout_and_is_told_the_right_path
             "/home/me/.gitconfig".into(),
         ],
         readable: vec!["/p/node_modules".into()],
-        asks_about_servers: false,
+        ..Apart::default()
     };
     let memory = PathBuf::from("/p/.claude/agent-memory/scout");
     let role = Role { apart: Some(apart), memory: Some(memory), ..Role::default() };
@@ -279,4 +279,43 @@ fn an_agent_that_works_apart_reaches_its_own_checkout_and_is_told_the_right_path
     {
         assert_eq!(write(path).verdict, Verdict::Allow, "{path}");
     }
+}
+
+#[test]
+fn a_repository_around_the_own_one_is_kept_and_the_worktree_in_it_is_not() {
+    // I-6
+    let apart = Apart {
+        root: "/super/sub/.claude/worktrees/w".into(),
+        checkouts: vec!["/super/sub".into()],
+        kept: vec!["/super".into(), "/super/sub".into()],
+        ..Apart::default()
+    };
+    let policy = Policy {
+        mode: Mode::BypassPermissions,
+        role: Role { apart: Some(apart), ..Role::default() },
+        ..Policy::default()
+    };
+    let write = |path: &str| decide(&policy, &Call::new("Write", &Access::Write(path.into())));
+    for path in ["/super/a", "/super/.git/config", "/super/other/a", "/super/sub/a"] {
+        assert_eq!(write(path).verdict, Verdict::Deny, "{path}");
+    }
+    assert_eq!(write("/super/sub/.claude/worktrees/w/a").verdict, Verdict::Allow);
+}
+
+#[test]
+fn servers_of_an_agent_apart_are_asked_about_in_every_mode_where_that_is_wanted() {
+    let decided = |asks_about_servers: bool, only_reads: bool, allow: &str| {
+        let apart = Apart { root: "/w".into(), asks_about_servers, ..Apart::default() };
+        let policy = Policy {
+            mode: Mode::BypassPermissions,
+            role: Role { apart: Some(apart), ..Role::default() },
+            allow: fixture::rules(allow),
+            ..Policy::default()
+        };
+        decide(&policy, &Call::new("mcp__git__push", &Access::External { only_reads })).verdict
+    };
+    assert_eq!(decided(false, false, "Read"), Verdict::Allow);
+    assert_eq!(decided(true, false, "Read"), Verdict::Ask);
+    assert_eq!(decided(true, true, "Read"), Verdict::Allow);
+    assert_eq!(decided(true, false, "mcp__git__push"), Verdict::Allow);
 }

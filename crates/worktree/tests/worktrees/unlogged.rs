@@ -22,7 +22,7 @@ async fn what_an_agent_made_without_a_log_and_gave_up_is_kept() {
         let scene = Scene::new();
         let worktree = scene.create("one").await;
         let path = worktree.record.path.clone();
-        for name in ["first", "second"] {
+        for name in ["mine-1", "mine-2"] {
             write(&path, "p.txt", name);
             scene.git_in(&path, "add -A");
             scene.git_in(&path, &format!("-c core.logAllRefUpdates=false commit -q -m {name}"));
@@ -41,7 +41,7 @@ async fn what_an_agent_made_without_a_log_and_gave_up_is_kept() {
         gone.unwrap().delete();
         scene.git("gc -q --prune=now");
         let kept = texts(&scene);
-        assert!(kept.contains("second\nfirst") && kept.contains("WIP on"), "{is_packed}: {kept}");
+        assert!(kept.contains("mine-2\nmine-1") && kept.contains("WIP on"), "{is_packed}: {kept}");
     }
 }
 

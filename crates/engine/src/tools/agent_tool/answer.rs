@@ -68,7 +68,7 @@ pub(super) fn shown(task: &Task, end: &End) -> Result<String, CutOff> {
     if end.outcome.is_success() { Ok(text) } else { Err(CutOff(text)) }
 }
 
-/// What was not kept in its worktree.
+/// Notes about work that its worktree did not hold.
 fn notes(end: &End) -> impl Iterator<Item = String> {
     let texts = end.unconfined.as_deref().map(unconfined).into_iter().chain(outside(&end.outside));
     texts.map(|text| format!("Note that {text}."))
