@@ -104,12 +104,16 @@ impl TeamFiles {
     }
 
     /// Writes the mailbox of a member. Returns the messages that another program has appended since it was last written;
-    /// they are not in the file any more. Fails with `WouldBlock` while another program holds its lock.
+    /// they are not in the file any more. Fails with `WouldBlock` while another program writes it.
     pub fn exchange(&self, name: &str, entries: &[InboxEntry]) -> io::Result<Vec<AppendedMessage>> {
         self.prepare()?;
         let path = self.inboxes().join(format!("{name}.json"));
         let _lock = InboxLock::take(&path)?;
         let old = match read(&path) {
+            // Another program is about to write it.
+            Ok(old) if !is_whole(&old) && is_fresh(&path) => {
+                return Err(io::Error::from(ErrorKind::WouldBlock));
+            }
             Ok(old) => old,
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             // A link, or more than a mailbox has: it is replaced.
@@ -149,6 +153,17 @@ impl TeamFiles {
             tracing::debug!(%error, "the files of a team could not be removed");
         }
     }
+}
+
+/// Tells whether a mailbox is complete: a program that does not replace it writes it in pieces.
+fn is_whole(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<Vec<Value>>(bytes).is_ok()
+}
+
+/// Tells whether a file or directory has changed a short time ago.
+fn is_fresh(path: &Path) -> bool {
+    let changed = fs::symlink_metadata(path).and_then(|it| it.modified());
+    changed.ok().and_then(|changed| changed.elapsed().ok()).is_none_or(|age| age < STALE)
 }
 
 /// A mailbox as other programs read it.
@@ -219,9 +234,7 @@ impl InboxLock {
         let path = PathBuf::from(format!("{}.lock", inbox.display()));
         match fs::create_dir(&path) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                let age = fs::symlink_metadata(&path).and_then(|it| it.modified());
-                let age = age.ok().and_then(|changed| changed.elapsed().ok());
-                if age.is_none_or(|age| age < STALE) {
+                if is_fresh(&path) {
                     return Err(io::Error::from(ErrorKind::WouldBlock));
                 }
                 fs::remove_dir(&path)?;
@@ -342,6 +355,10 @@ mod tests {
         let refused = files.exchange("w2", &[entry("hello")]).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::WouldBlock);
         fs::remove_dir(&lock).unwrap();
+        fs::write(files.inboxes().join("w2.json"), "[{\"from\": \"a\", \"te").unwrap();
+        let refused = files.exchange("w2", &[entry("hello")]).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::WouldBlock, "half a message is not replaced");
+        fs::write(files.inboxes().join("w2.json"), "[]").unwrap();
         files.exchange("w2", &[entry("hello")]).unwrap();
         assert!(!lock.exists(), "our own lock is gone");
     }
