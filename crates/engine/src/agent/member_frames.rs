@@ -214,6 +214,7 @@ pub(crate) struct ProgressNews {
 
 /// The end of a run.
 #[derive(Debug, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct RunReport {
     pub(crate) outcome: Outcome,
     pub(crate) turns: u32,

@@ -69,7 +69,9 @@ impl TeamView {
         let inbox = state.inboxes.entry(to.to_owned()).or_default();
         inbox.push_back(entry);
         let surplus = (inbox.len() > MOST_SHOWN).then(|| inbox.pop_front()).flatten();
-        surplus.iter().for_each(|entry| drop(state.unread.remove(&entry.msg_id)));
+        if let Some(entry) = surplus {
+            state.unread.remove(&entry.msg_id);
+        }
         state.unread.insert(mail.id, to.to_owned());
         drop(state);
         self.changed.notify_one();
