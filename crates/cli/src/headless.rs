@@ -255,7 +255,7 @@ async fn drive(
             None => std::future::pending().await,
         }
     });
-    // What the host's first request restricts is in force before anything runs.
+    // The restrictions of the host's first request are in force before anything runs.
     let mut is_pumping = futures_util::poll!(&mut pumping).is_pending();
     let outcome = {
         let mut running = pin!(session.run());

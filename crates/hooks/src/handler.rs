@@ -95,7 +95,7 @@ pub enum OnFailure {
     /// None: a person is told.
     #[default]
     Continue,
-    /// What the event guards does not happen.
+    /// The guarded thing does not happen.
     Block,
 }
 

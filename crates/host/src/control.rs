@@ -57,7 +57,7 @@ pub struct Control {
     pub hook_policy: Option<String>,
     /// Tells a person that something the host wants is not in force.
     pub warn: fn(&str),
-    /// What the host says about itself when it begins.
+    /// Declarations of the host about itself, when it begins.
     pub declarations: Declarations,
 }
 

@@ -682,7 +682,7 @@ mod tests {
         }
         let text = std::fs::read(&path).unwrap();
         let expected = ["summary+state+prompt", "second", "newest+after"];
-        let loaded = crate::transcript::load(&text);
+        let loaded = load(&text);
         assert_eq!(texts(&loaded), expected);
         assert_eq!(loaded.counted, None, "what was counted was counted with all that is left out");
         assert_eq!(loaded.dropped_tokens, 89_990);
@@ -695,12 +695,12 @@ mod tests {
             journal.compact(compaction(&[prompt], KeptRound::Cut(vec![user("cut")]))).unwrap();
         }
         let text = std::fs::read(&path).unwrap();
-        let loaded = crate::transcript::load(&text);
+        let loaded = load(&text);
         assert_eq!(texts(&loaded)[1..], ["second", "cut"]);
         // Without all that was written with it, a boundary does not count.
         let begin = memchr::memmem::rfind(&text, b"compact_boundary").unwrap();
         for end in begin..text.len() - 1 {
-            assert_eq!(texts(&crate::transcript::load(&text[..end])), expected, "{end}");
+            assert_eq!(texts(&load(&text[..end])), expected, "{end}");
         }
     }
 
@@ -724,7 +724,7 @@ mod tests {
         journal.compact(compaction(&[prompt], KeptRound::Whole)).unwrap();
         drop(journal);
         let text = std::fs::read(&path).unwrap();
-        let loaded = crate::transcript::load(&text);
+        let loaded = load(&text);
         assert_eq!(texts(&loaded), ["summary+state+prompt", "second"]);
     }
 
@@ -752,7 +752,7 @@ mod tests {
         let world = Arc::new(SeededWorld::new(9));
         {
             let mut file = TranscriptFile::open(&path).unwrap();
-            let loaded = crate::transcript::load(&file.read().unwrap());
+            let loaded = load(&file.read().unwrap());
             let second = Journal::resume(file, &loaded, stamp(), world, Redaction::On);
             assert!(matches!(first.wake(), Err(JournalError::Locked { .. })));
             second.append(user("elsewhere")).unwrap();

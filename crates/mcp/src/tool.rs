@@ -113,11 +113,11 @@ impl McpCall {
         let settings = &link.settings;
         let most = settings.limits.characters(entry.most_characters);
         let file = format!("{name}-{call}");
-        let mut content = Vec::with_capacity(result.parts.len());
+        let mut kept = Vec::with_capacity(result.parts.len());
         for part in result.parts {
-            content.push(part.kept(&settings.output_dir).await);
+            kept.push(part.kept(&settings.output_dir).await);
         }
-        let parts = output::bound(content, most, &settings.output_dir, &file).await;
+        let parts = output::bound(kept, most, &settings.output_dir, &file).await;
         let data = serde_json::to_value(&parts).unwrap_or_default();
         if result.is_error {
             let message = content::text(&parts);

@@ -1,4 +1,4 @@
-//! What a host asks for when it begins: plugins without their servers, servers, a title, and how thinking is shown.
+//! Wishes of a host when it begins: plugins without their servers, servers, a title, and how thinking is shown.
 
 use centurion_testkit::Reply;
 use serde_json::{Value, json};

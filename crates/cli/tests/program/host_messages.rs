@@ -1,4 +1,4 @@
-//! What a host says about its messages: text that no person typed, context without a turn, pastes, origins, and urgency.
+//! Facts that a host tells about its messages: text that no person typed, context without a turn, pastes, origins, and urgency.
 
 use centurion_testkit::Reply;
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ fn a_message_that_asks_for_no_answer_is_told_with_the_next_one() {
         texts.ends_with(&["the build is green".to_owned(), "how is it?".to_owned()]),
         "{texts:?}"
     );
-    // What no turn takes along is in the transcript, and a later process begins with it.
+    // A message that no turn takes along is in the transcript, and a later process begins with it.
     host.send(&message("the night is quiet", &quiet));
     assert_eq!(host.finish(), 0);
     assert_eq!(program.server().requests().len(), 1);

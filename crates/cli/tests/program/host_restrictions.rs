@@ -1,4 +1,4 @@
-//! What a host restricts when it begins holds from then on: tools that mean others, rules for its own servers, hooks that
+//! Restrictions that a host lays down when it begins hold from then on: tools that mean others, rules for its own servers, hooks that
 //! must succeed, and agents that no person could end.
 
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::host::{Host, control};
 use crate::program::{Program, call, eventually};
 
-/// What a host saw until the turn ended.
+/// The events that a host saw until the turn ended.
 #[derive(Default)]
 struct Seen {
     /// The arguments of calls that reached its server.

@@ -302,7 +302,7 @@ fn answer(request: &Recorded, root: &Path) -> Reply {
         ("Write", json!({"file_path": path(&repo, "written.txt"), "content": "x"})),
     ];
     if !is_scout {
-        // What they free would count for the calls behind them.
+        // The tools that they free would count for the calls behind them.
         let skills = ["evil", "run", "sub:evil", "sub:run", "kit:go"];
         let skills = skills.map(|name| ("Skill", json!({"skill": name})));
         calls.splice(0..0, skills);

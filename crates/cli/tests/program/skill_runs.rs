@@ -249,7 +249,7 @@ fn five_thousand_skills_are_no_trouble_and_each_can_be_invoked() {
     assert!(listing.is_some_and(|length| length < 20_000), "{listing:?}");
     let doctor = stage.program.run(&["doctor"]).stdout;
     assert!(doctor.contains("4500 more"), "{doctor}");
-    // What the settings say holds for all of them.
+    // The settings hold for all of them.
     let overrides = json!({"skill-4999": "off", "skill-4998": "user-invocable-only"});
     let settings = json!({"skillOverrides": overrides}).to_string();
     let told = stage.run("/skill-4999", &["--settings", &settings]);

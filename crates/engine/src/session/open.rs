@@ -155,7 +155,7 @@ impl Session {
         restore_work(&shared, &driver.journal, schedules, is_resumed).await?;
         let mut init = init(&shared, &driver, &options.base.additional_directories);
         init.plugins = shared.plugins();
-        init.betas = options.base.betas.clone();
+        init.betas.clone_from(&options.base.betas);
         init.memory_paths = memory.as_ref().map(MainMemory::paths);
         Ok(Self {
             shared,

@@ -281,8 +281,8 @@ async fn run_command(
     Ok(printed(&done.data, text))
 }
 
-/// What a command printed, without what the tool says about it to models. Where a hook or a bound has changed the
-/// text, it is all of that.
+/// The output of a command, without the tool's own words for models. Where a hook or a bound has changed the text, it
+/// is the whole text.
 fn printed(data: &Value, text: String) -> String {
     let Some(output) = data["stdout"].as_str() else { return text };
     let output = contain(output);

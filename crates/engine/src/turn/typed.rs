@@ -94,7 +94,7 @@ impl<'t> Typed<'t> {
             let behind = rest.strip_prefix(name)?;
             behind.chars().next().is_none_or(char::is_whitespace).then_some(behind)
         };
-        let found = names.filter_map(|name| behind(name)).min_by_key(|behind| behind.len());
+        let found = names.filter_map(behind).min_by_key(|behind| behind.len());
         let longest = found.and_then(|behind| {
             let name = rest.get(..rest.len() - behind.len())?;
             Some(Self { name, arguments: behind.trim() })

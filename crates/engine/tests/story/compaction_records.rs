@@ -10,7 +10,7 @@ use crate::compaction::{
 };
 use crate::hook_stage::{Stage, every_event};
 
-fn of<'l>(lines: &'l [Value], fits: impl Fn(&Value) -> bool) -> Vec<&'l Value> {
+fn of(lines: &[Value], fits: impl Fn(&Value) -> bool) -> Vec<&Value> {
     lines.iter().filter(|line| fits(line)).collect()
 }
 

@@ -176,7 +176,7 @@ async fn ids_that_a_member_was_not_given_change_nothing() {
         }
     });
     let told = bench.run("@@lead").await;
-    assert!(told.outcome.is_some_and(|outcome| outcome.is_success()));
+    assert!(told.outcome.is_some_and(centurion_protocol::Outcome::is_success));
     assert!(told.last_texts("@@lead").contains("its process has ended"));
 }
 

@@ -1,4 +1,4 @@
-//! What a host holds the session to when it begins: tools that mean others, rules for tools of its own servers, and which
+//! Restrictions that a host lays down when it begins: tools that mean others, rules for tools of its own servers, and which
 //! of its own controls it offers to people.
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use super::Control;
 /// The shortest time that a call can be given.
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the first host of the session says about itself. Later ones change nothing.
+/// Declarations of the session's first host about itself. Later ones change nothing.
 #[derive(Debug, Default)]
 pub struct Declarations {
     /// True if people can end one task by itself, so that an interrupt may spare the others.

@@ -29,7 +29,7 @@ const NAMING: [&[u8]; 3] = [b"[", b"printf", b"test"];
 /// Letters of a word that are kept; no name above is longer.
 const KEPT: usize = 10;
 
-/// What the words of a simple command say about how it treats the others.
+/// The way in which a simple command treats its words, as the first of them tell it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub(super) struct SimpleWords {

@@ -30,14 +30,14 @@ enum Part {
 
 /// A request to go back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wish<'w> {
+struct RewindWish<'w> {
     /// The number of the prompt as it was typed.
     number: &'w str,
     part: Part,
     is_trial: bool,
 }
 
-impl<'w> Wish<'w> {
+impl<'w> RewindWish<'w> {
     /// Reads a number, what goes back, and whether it is only tried; `None` for other words.
     fn read(words: &'w str) -> Option<Self> {
         let mut words = words.split_whitespace();
@@ -70,7 +70,7 @@ impl Session {
         if words.is_empty() {
             return Ok(CommandEnd::Said(list(&history, &prompts)));
         }
-        let Some(wish) = Wish::read(words) else { return failed(USAGE) };
+        let Some(wish) = RewindWish::read(words) else { return failed(USAGE) };
         let place = wish.number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let Some((place, prompt)) = place.and_then(|it| Some((it, *prompts.get(it)?))) else {
             let number = wish.number;
@@ -110,7 +110,7 @@ impl Session {
     }
 
     /// Brings the files back, or says what that would do. Going back in the conversation waits for agents as well.
-    fn rewind_part(&self, prompt: &Prompt, wish: Wish<'_>) -> Result<Rewind, RewindError> {
+    fn rewind_part(&self, prompt: &Prompt, wish: RewindWish<'_>) -> Result<Rewind, RewindError> {
         if wish.part != Part::Conversation {
             return rewind_between_turns(&self.shared, prompt.record, wish.is_trial);
         }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn what_goes_back_is_said_behind_the_number() {
-        let wish = |number, part, is_trial| Some(Wish { number, part, is_trial });
+        let wish = |number, part, is_trial| Some(RewindWish { number, part, is_trial });
         for (words, expected) in [
             ("2", wish("2", Part::Both, false)),
             ("2 both", wish("2", Part::Both, false)),
@@ -186,7 +186,7 @@ mod tests {
             ("2 --dry-run --dry-run", None),
             ("2 everything", None),
         ] {
-            assert_eq!(Wish::read(words), expected, "{words}");
+            assert_eq!(RewindWish::read(words), expected, "{words}");
         }
     }
 }

@@ -272,7 +272,7 @@ fn no_builtin_evaluates_a_value() {
     assert!(!commands.is_empty());
     let (_, ran) = run_all(&commands);
     assert_eq!(ran, "");
-    // What is no word of theirs arrives as before.
+    // A word of another command arrives as before.
     for (template, expected) in [
         ("export X=\"$0\"; printf %s \"$X\"", "a b[$(canary)]"),
         ("unset x; printf %s $0", "a b[$(canary)]"),
