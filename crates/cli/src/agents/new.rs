@@ -13,8 +13,9 @@ use centurion_config::frontmatter::{Value, names};
 use clap::Args;
 
 use super::{Agents, SourceArgs};
-use crate::definitions::new_file::{self, Scope};
-use crate::output::{Output, note, printable};
+use crate::definitions::listing::Form;
+use crate::definitions::new_file::{self, Scope, WrittenFile};
+use crate::output::printable;
 
 #[derive(Debug, Args)]
 pub(super) struct NewArgs {
@@ -36,6 +37,10 @@ pub(super) struct NewArgs {
     /// The owner of the agent
     #[arg(long, value_enum, default_value = "project")]
     scope: Scope,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// The source of the agents of a scope.
@@ -69,15 +74,13 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<ExitCode> {
         Err(failed) => bail!("such an agent could not be read again: {}", failed.reason),
     };
     new_file::write(&path, &text)?;
-    for problem in problems {
-        note(&format!("warning: {}", printable(&problem.to_string())));
-    }
-    if let Some(line) = rival(&agents, name, source) {
-        note(&line);
-    }
-    let line =
-        format!("wrote {}; the text below its `---` is what the agent is told", path.display());
-    Output::default().write(format!("{}\n", printable(&line)).as_bytes());
+    let written = WrittenFile {
+        path: &path,
+        purpose: "the text below its `---` is what the agent is told".to_owned(),
+        warnings: &problems,
+        rival: rival(&agents, name, source),
+    };
+    written.tell(Form::new(args.json));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -117,8 +120,8 @@ fn rival(agents: &Agents, name: &str, source: AgentSource) -> Option<String> {
     let origin = &rival.definition.origin;
     let place = origin.path.display();
     Some(if origin.source > source {
-        format!("note: `{name}` of {place} goes before it")
+        format!("`{name}` of {place} goes before it")
     } else {
-        format!("note: it takes the place of `{name}` of {place}")
+        format!("it takes the place of `{name}` of {place}")
     })
 }

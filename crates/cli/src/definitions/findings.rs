@@ -1,12 +1,14 @@
-//! The findings of a check of definitions, as lines with file and line number, and the exit code.
+//! The findings of a check of definitions, as lines with file and line number or as data, and the exit code.
 
 use std::process::ExitCode;
 
 use centurion_config::Problem;
 use clap::Args;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
-use crate::output::{Output, printable};
+use super::listing::Form;
+use crate::output::printable;
 
 /// The paths that are checked, and the strictness.
 #[derive(Debug, Args)]
@@ -17,6 +19,10 @@ pub(crate) struct CheckedPaths {
     /// Fail for warnings, too
     #[arg(long)]
     pub(crate) strict: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// The result of a check.
@@ -31,9 +37,18 @@ pub(crate) struct Findings {
 impl Findings {
     /// Prints everything. The check fails for what cannot be used, and for warnings where it is strict.
     pub(crate) fn print(&self, noun: &str, checked: &CheckedPaths) -> ExitCode {
-        Output::default().write_text(&self.report(noun));
+        Form::new(checked.json).print(|| self.report(noun), || self.data());
         let has_failed = !self.failed.is_empty() || checked.strict && !self.warnings.is_empty();
         if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    }
+
+    /// Everything as data.
+    fn data(&self) -> Value {
+        json!({
+            "good": self.good,
+            "failed": self.failed.iter().map(problem_data).collect::<Vec<_>>(),
+            "warnings": self.warnings.iter().map(problem_data).collect::<Vec<_>>(),
+        })
     }
 
     /// Everything in the order of the files, and a summary.
@@ -53,4 +68,9 @@ impl Findings {
         lines.push(format!("{good}, {} cannot be used, {warnings}\n", self.failed.len()));
         lines.join("\n")
     }
+}
+
+/// A problem as data; `line` is null where the file as a whole is meant.
+pub(crate) fn problem_data(problem: &Problem) -> Value {
+    json!({"path": problem.path, "line": problem.line, "message": problem.message})
 }

@@ -1,13 +1,18 @@
-//! The file of a new definition: where it belongs, and writing it without replacing anything.
+//! The file of a new definition: where it belongs, writing it without replacing anything, and telling of it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use centurion_config::Problem;
 use clap::ValueEnum;
+use serde_json::json;
 
+use super::findings::problem_data;
+use super::listing::Form;
 use super::places::Places;
+use crate::output::{note, printable};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scope {
@@ -58,4 +63,33 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
         opened => opened.with_context(doing)?,
     };
     file.write_all(text.as_bytes()).with_context(doing)
+}
+
+/// A file that was written, with remarks about it.
+pub(crate) struct WrittenFile<'f> {
+    pub(crate) path: &'f Path,
+    /// What the text in it is for.
+    pub(crate) purpose: String,
+    pub(crate) warnings: &'f [Problem],
+    /// A remark about another definition of the same name.
+    pub(crate) rival: Option<String>,
+}
+
+impl WrittenFile<'_> {
+    /// Tells of the file: people read remarks on standard error.
+    pub(crate) fn tell(&self, form: Form) {
+        let text = || {
+            for problem in self.warnings {
+                note(&format!("warning: {}", printable(&problem.to_string())));
+            }
+            self.rival.iter().for_each(|rival| note(&printable(&format!("note: {rival}"))));
+            let line = format!("wrote {}; {}", self.path.display(), self.purpose);
+            format!("{}\n", printable(&line))
+        };
+        let data = || {
+            let warnings: Vec<_> = self.warnings.iter().map(problem_data).collect();
+            json!({"path": self.path, "warnings": warnings, "note": self.rival})
+        };
+        form.print(text, data);
+    }
 }

@@ -10,9 +10,10 @@ use centurion_config::skills::{SkillCatalog, SkillKind, SkillOrigin, SkillSource
 use clap::Args;
 
 use super::Skills;
-use crate::definitions::new_file::{self, Scope};
+use crate::definitions::listing::Form;
+use crate::definitions::new_file::{self, Scope, WrittenFile};
 use crate::definitions::places::PlaceArgs;
-use crate::output::{Output, note, printable};
+use crate::output::printable;
 
 #[derive(Debug, Args)]
 pub(super) struct NewArgs {
@@ -34,6 +35,10 @@ pub(super) struct NewArgs {
     /// The owner of the skill
     #[arg(long, value_enum, default_value = "project")]
     scope: Scope,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
 const BODY: &str = "\
@@ -66,17 +71,13 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<ExitCode> {
     let (_, problems) =
         read_skill(&text, origin.clone()).context("such a skill could not be read again")?;
     new_file::write(&origin.path, &text)?;
-    for problem in problems {
-        note(&format!("warning: {}", printable(&problem.to_string())));
-    }
-    if let Some(line) = rival(&skills.catalog, name, &origin) {
-        note(&line);
-    }
-    let line = format!(
-        "wrote {}; the text below its `---` is what `/{name}` comes to",
-        origin.path.display()
-    );
-    Output::default().write(format!("{}\n", printable(&line)).as_bytes());
+    let written = WrittenFile {
+        path: &origin.path,
+        purpose: format!("the text below its `---` is what `/{name}` comes to"),
+        warnings: &problems,
+        rival: rival(&skills.catalog, name, &origin),
+    };
+    written.tell(Form::new(args.json));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -117,8 +118,8 @@ fn rival(catalog: &SkillCatalog, name: &str, new: &SkillOrigin) -> Option<String
     // A skill goes before all commands.
     let is_stronger = (rival.origin.kind, rival.origin.source) > (new.kind, new.source);
     Some(if is_stronger {
-        format!("note: `{name}` of {place} goes before it")
+        format!("`{name}` of {place} goes before it")
     } else {
-        format!("note: it takes the place of `{name}` of {place}")
+        format!("it takes the place of `{name}` of {place}")
     })
 }

@@ -186,6 +186,10 @@ fn a_check_fails_for_files_that_cannot_be_used() {
     let bad = project(&program, ".claude/agents/bad.md");
     assert!(failed.stdout.starts_with(&format!("{bad}:2: the name `a:b` ")), "{}", failed.stdout);
     assert_eq!(failed.code, Some(1));
+    let data = program.run(&["agents", "check", "--json"]);
+    let data: Value = serde_json::from_str(&data.stdout).unwrap();
+    assert_eq!((&data["failed"][0]["path"], &data["failed"][0]["line"]), (&json!(bad), &json!(2)));
+    assert_eq!(data["warnings"].as_array().unwrap().len(), 2);
 }
 
 #[test]
@@ -272,6 +276,10 @@ fn a_new_agent_goes_to_its_scope_and_tells_of_its_rivals() {
     assert!(program.scratch.project().join(".claude/agents/near.md").is_file());
     let told = run(&["agents", "new", "near", "--scope", "user"]);
     assert!(told.contains("note: `near` of ") && told.contains("goes before it"), "{told}");
+    let data = good(program.run(&["agents", "new", "far", "--tools", "Raed", "--json"]));
+    let data: Value = serde_json::from_str(&data).unwrap();
+    assert_eq!(data["path"], project(&program, ".claude/agents/far.md"));
+    assert_eq!((&data["warnings"][0]["line"], &data["note"]), (&json!(4), &json!(null)));
 }
 
 #[test]

@@ -40,6 +40,7 @@ fn scenario(scratch: &Scratch) -> String {
             "change_more": [[edit("second", "third")], "changed"],
             "write": [[{"tool": "Write", "input": {"file_path": made, "content": "as asked"}}], "wrote"],
             "sum": [[{"tool": "mcp__desk__add", "input": {"a": 1, "b": 2}}], "${re:(sum is [0-9]+)}"],
+            "sum_or_not": [[{"tool": "mcp__desk__add", "input": {"a": 1, "b": 2}}], "adding gave: ${re:(?s)(.*)}"],
             "sleep": [[bash(&format!("echo about to sleep; {}", sleep()), "Sleep")], "went on", "heard of it"],
             "lead": [[agent("general-purpose", false)], "all done"],
             "lead_helper": [[agent("helper", false)], "all done"],

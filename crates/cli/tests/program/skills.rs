@@ -144,6 +144,15 @@ fn a_check_names_file_line_and_the_likely_key() {
     let failed = program.run(&["skills", "check"]);
     assert!(failed.stdout.contains("-x.md:1: the name `-x` begins with `-`"), "{}", failed.stdout);
     assert_eq!(failed.code, Some(1));
+    let data = program.run(&["skills", "check", "--json"]);
+    assert_eq!(data.code, Some(1));
+    let data: Value = serde_json::from_str(&data.stdout).unwrap();
+    assert_eq!((&data["good"], data["warnings"].as_array().unwrap().len()), (&json!(2), 3));
+    assert_eq!(
+        (&data["warnings"][0]["path"], &data["warnings"][0]["line"]),
+        (&json!(odd), &json!(2))
+    );
+    assert!(data["failed"][0]["message"].as_str().unwrap().contains("begins with `-`"), "{data}");
 }
 
 #[test]
@@ -293,6 +302,9 @@ fn a_new_skill_is_good_and_nothing_is_overwritten() {
     let wrote = good(program.run(&[&args[..], &more].concat()));
     let path = project(&program, ".claude/skills/release-notes/SKILL.md");
     assert!(wrote.starts_with(&format!("wrote {path};")), "{wrote}");
+    let data = told(&program, &["skills", "new", "review", "--json"]);
+    assert_eq!(data["path"], project(&program, ".claude/skills/review/SKILL.md"));
+    assert!(data["note"].as_str().unwrap().starts_with("it takes the place of `review`"), "{data}");
     let list = listed(&program);
     let skill = named(&list["active"], "release-notes");
     assert_eq!(skill["description"], "Writes: \"notes\" # really");

@@ -210,7 +210,7 @@ async function restrictions() {
 
   const policy = (permission_policy) => [{ name: "add", permission_policy }];
   const allowedTools = ["mcp__desk__add"];
-  await once("@@sum", { mcpServers: { desk: desk(policy("always_deny")) }, allowedTools });
+  await once("@@sum_or_not", { mcpServers: { desk: desk(policy("always_deny")) }, allowedTools });
   assert.equal(ran.length, 1);
   const asked = [];
   const canUseTool = async (name) => {
@@ -218,7 +218,7 @@ async function restrictions() {
     return { behavior: "deny", message: "not today" };
   };
   const talk = new Conversation({ mcpServers: { desk: desk(policy("always_ask")) }, allowedTools, canUseTool });
-  await talk.say("@@sum");
+  await talk.say("@@sum_or_not");
   await talk.end();
   assert.deepEqual([asked, ran.length], [["mcp__desk__add"], 1]);
 

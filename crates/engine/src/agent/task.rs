@@ -67,14 +67,14 @@ pub(crate) struct Task {
     ended: watch::Sender<bool>,
     /// Until when it may go on, if the lead of its team has asked it to end.
     teardown: watch::Sender<Option<Instant>>,
+    /// The word for the place of its process. Its end is told under the lock of the state, and says it.
+    back_end: Mutex<&'static str>,
 }
 
 struct TaskState {
     run: TaskRun,
     /// The call that waits for the end of this run.
     waiter: Option<oneshot::Sender<Arc<End>>>,
-    /// The word for the place of its process.
-    back_end: &'static str,
     standing: Standing,
     progress: Progress,
     stopped_by: Option<Stopper>,
@@ -99,7 +99,6 @@ impl TaskState {
         Self {
             run,
             waiter: None,
-            back_end: IN_PROCESS,
             standing,
             progress,
             stopped_by: None,
@@ -331,6 +330,7 @@ impl Task {
             door: Mutex::default(),
             ended: watch::Sender::new(has_ended),
             teardown: watch::Sender::default(),
+            back_end: Mutex::new(IN_PROCESS),
         })
     }
 
@@ -412,11 +412,11 @@ impl Task {
 
     /// Notes that the agent works in a process of its own.
     pub(crate) fn note_back_end(&self, back_end: &'static str) {
-        self.state().back_end = back_end;
+        *self.back_end.lock() = back_end;
     }
 
     pub(crate) fn back_end(&self) -> &'static str {
-        self.state().back_end
+        *self.back_end.lock()
     }
 
     /// Sets until when it may go on.

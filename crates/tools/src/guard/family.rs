@@ -20,7 +20,7 @@ use rustix::process::{
 };
 use tokio::process::{Child, Command};
 
-use super::second::{ENDING, STARTED};
+use super::second::{ENDING, SPARED, STARTED};
 use super::tree::{self, Process};
 use super::watch::BRIEFLY;
 use super::{GuardProgram, SECOND};
@@ -64,8 +64,11 @@ pub(crate) struct Member {
 
 /// Spares a child of this process that is in another session and is no guard, such as the keeper of the terminal.
 pub fn spare(child: u32) {
-    let pid = i32::try_from(child).ok().and_then(Pid::from_raw);
-    lock(&FAMILY).spared.extend(pid);
+    let Some(pid) = i32::try_from(child).ok().and_then(Pid::from_raw) else { return };
+    let mut family = lock(&FAMILY);
+    family.spared.push(pid);
+    // A second watcher that starts later is told then.
+    let _ = family.say(SPARED, pid);
 }
 
 /// Starts a guard from a fully prepared command.
@@ -180,6 +183,9 @@ impl Family {
             .spawn()?;
         let mut told = second.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
         ioctl_fionbio(&told, true)?;
+        for pid in &self.spared {
+            writeln!(told, "{SPARED}{}", pid.as_raw_pid())?;
+        }
         for (pid, _) in &self.guards {
             writeln!(told, "{STARTED}{}", pid.as_raw_pid())?;
         }

@@ -39,9 +39,10 @@ const NEW: Duration = Duration::from_millis(200);
 /// A process that survives for longer cannot be killed.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// The messages on standard input, one line each: a guard was started, or must end.
+/// The messages on standard input, one line each: a guard was started, or must end; a child is no guard and stays.
 pub(super) const STARTED: char = '+';
 pub(super) const ENDING: char = '-';
+pub(super) const SPARED: char = '=';
 
 /// A guard, known by a handle that no other process can get.
 struct Guard {
@@ -68,6 +69,7 @@ pub(super) fn run(mark: &str) -> ExitCode {
         parent_number,
         mark: mark.as_bytes().to_owned(),
         guards: Vec::new(),
+        spared: Vec::new(),
         dead: Vec::new(),
         adopted,
         left: Vec::new(),
@@ -85,6 +87,8 @@ struct Second {
     /// The mark in the environment of every command.
     mark: Vec<u8>,
     guards: Vec<Guard>,
+    /// Children of Centurion in sessions of their own that are no guards and end by themselves.
+    spared: Vec<Pid>,
     /// Ended guards, and the time until which they are remembered.
     dead: Vec<(Pid, Instant)>,
     /// The children of Centurion, which adopts and ends the processes of dead guards. A stopped Centurion does not end
@@ -139,7 +143,9 @@ impl Second {
         let mut found = children.unwrap_or_default();
         found.retain(|child| {
             let is_guard = self.guards.iter().any(|guard| guard.pid == child.pid);
-            let is_own = child.session == session || child.pid == getpid();
+            let is_own = child.session == session
+                || child.pid == getpid()
+                || self.spared.contains(&child.pid);
             !is_guard && !is_own && tree::process(child.pid).is_none_or(|it| !it.is_over)
         });
         let mut left = Vec::new();
@@ -216,6 +222,8 @@ impl Second {
                 Ok(handle) => self.guards.push(Guard { pid, handle, deadline: None }),
                 Err(_) => self.dead.push((pid, Instant::now() + MEMORY)),
             }
+        } else if let Some(pid) = line.strip_prefix(SPARED).and_then(pid) {
+            self.spared.push(pid);
         } else if let Some(pid) = line.strip_prefix(ENDING).and_then(pid) {
             let found = self.guards.iter_mut().find(|guard| guard.pid == pid);
             if let Some(guard) = found {

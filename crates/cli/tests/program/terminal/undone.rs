@@ -39,6 +39,20 @@ fn a_kill_in_a_turn_leaves_the_terminal_as_it_was_and_the_draft_for_the_next_sta
 }
 
 #[test]
+fn a_kill_after_commands_have_ended_leaves_the_terminal_as_it_was() {
+    // Leftovers of commands are searched for and killed when the commands end. The keeper of the terminal is no leftover.
+    let stage = Stage::new(&json!({
+        "lead": [[bash("true")], [bash("sleep 1; touch begun; sleep 7654")], "never"],
+    }));
+    let begun = stage.program.scratch.project().join("begun");
+    let mut tty = open(&stage, &["--allowedTools", "Bash"]);
+    tty.send("@@lead\r");
+    crate::program::eventually("the second command", || begun.exists().then_some(()));
+    tty.signal("-KILL");
+    tty.assert_restored();
+}
+
+#[test]
 fn signals_leave_the_terminal_as_it_was_with_their_own_exit_codes() {
     // Failure 17.
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
