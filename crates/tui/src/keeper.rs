@@ -99,7 +99,7 @@ pub fn run() -> ExitCode {
     let Some(kept) = Kept::from_line(line.trim_end(), tty.as_fd()) else {
         return ExitCode::FAILURE;
     };
-    let (mut is_needed, mut live) = (false, None);
+    let (mut is_needed, mut rows_above) = (false, None);
     let (mut byte, mut rows) = ([0], [0; 2]);
     loop {
         match pipe.read(&mut byte) {
@@ -108,15 +108,15 @@ pub fn run() -> ExitCode {
                 if pipe.read_exact(&mut rows).is_err() {
                     break;
                 }
-                live = Some(u16::from_le_bytes(rows));
+                rows_above = Some(u16::from_le_bytes(rows));
             }
             // An editor or a shell had the screen meanwhile.
-            Ok(_) => (is_needed, live) = (byte[0] == RESUMED, None),
+            Ok(_) => (is_needed, rows_above) = (byte[0] == RESUMED, None),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => break,
         }
     }
-    if is_needed && restore_termios(tty.as_fd(), &kept, live).is_err() {
+    if is_needed && restore_termios(tty.as_fd(), &kept, rows_above).is_err() {
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS

@@ -102,6 +102,7 @@ pub(crate) enum Focus {
     Agent(AgentId),
 }
 
+#[expect(clippy::struct_field_names, reason = "each is the last moment of something")]
 /// The person's hands: when they last moved, and the gestures that have begun.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hands {

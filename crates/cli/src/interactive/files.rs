@@ -17,7 +17,7 @@ use crate::surroundings::Surroundings;
 /// The largest history that is read.
 const MOST_HISTORY: u64 = 4 * 1024 * 1024;
 /// The time for which the draft for an agent is kept.
-const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
+const KEPT_FOR: Duration = Duration::from_hours(30 * 24);
 /// The most files of the directory that are looked at for drafts.
 const MOST_ENTRIES: usize = 10_000;
 
@@ -130,6 +130,7 @@ fn draft_name(agent: Option<&AgentId>) -> String {
     format!("draft.of-{letters}.json")
 }
 
+#[expect(clippy::option_option, reason = "a draft of the main agent names none")]
 /// The agent of a draft's file; `None` if it is no draft.
 fn drafted_for(name: &str) -> Option<Option<AgentId>> {
     if name == "draft.json" {

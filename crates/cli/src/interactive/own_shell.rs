@@ -79,7 +79,7 @@ async fn to_its_end(
     output: &mut Vec<u8>,
     prints: impl Fn(String),
 ) -> Option<i32> {
-    let Some(mut stdout) = piped.stdout.take() else { return None };
+    let mut stdout = piped.stdout.take()?;
     let mut piece = vec![0; READ];
     loop {
         tokio::select! {

@@ -244,12 +244,12 @@ fn viewer_key(viewer: &mut Viewer, pane: Pane, key: Key, effects: &mut Vec<Effec
         }
         return false;
     }
-    let page = pane.rows.saturating_sub(1).max(1);
+    let step = pane.rows.saturating_sub(1).max(1);
     match key.code {
         KeyCode::Up | KeyCode::Char('k') => move_up(viewer, pane, 1),
         KeyCode::Down | KeyCode::Char('j') => move_down(viewer, pane, 1),
-        KeyCode::PageUp => move_up(viewer, pane, page),
-        KeyCode::PageDown | KeyCode::Char(' ') => move_down(viewer, pane, page),
+        KeyCode::PageUp => move_up(viewer, pane, step),
+        KeyCode::PageDown | KeyCode::Char(' ') => move_down(viewer, pane, step),
         KeyCode::Home | KeyCode::Char('g') => (viewer.scroll, viewer.below) = top(viewer, pane),
         KeyCode::End | KeyCode::Char('G') => (viewer.scroll, viewer.below) = (0, 0),
         KeyCode::Char('/') => {

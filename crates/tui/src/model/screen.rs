@@ -55,6 +55,7 @@ impl SessionList {
     }
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]
 /// A transcript, read page by page.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Viewer {

@@ -1,5 +1,6 @@
 //! Failures that are known from elsewhere, each as a test named after it. The numbers are those of the design.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use centurion_protocol::AgentId;
@@ -218,7 +219,7 @@ fn no_key_at_the_prompt_loses_a_draft() {
             stage.key(*second);
             let mut seen = format!("{:?}", stage.take_effects());
             let mut look = |stage: &mut Stage| {
-                seen.push_str(&format!("{}\n{:?}\n", stage.shown(), stage.take_effects()));
+                writeln!(seen, "{}\n{:?}", stage.shown(), stage.take_effects()).unwrap();
                 stage.pass(1_000);
             };
             look(&mut stage);

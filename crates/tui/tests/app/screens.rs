@@ -68,7 +68,7 @@ fn form() -> AskKind {
 /// Every screen with words that it must have.
 fn screens() -> Vec<(&'static str, Stage)> {
     let mut all = vec![("writer", team()), ("Bash", permission())];
-    let plan = (0..50).map(|number| format!("{number}. {HARD}\n")).collect();
+    let plan = (0..50).map(|number| format!("{number}. {HARD}\n")).collect::<Vec<_>>().concat();
     all.push(("Plan", asked(AskKind::Plan { text: plan })));
     all.push(("Question", asked(questions())));
     all.push(("tickets", asked(form())));

@@ -20,7 +20,7 @@ fn page(stage: &mut Stage, lines: &[String], start: u64) {
 
 /// A line of so many words, each with its number.
 fn words(name: &str, count: usize) -> String {
-    (0..count).map(|number| format!("{name}{number} ")).collect()
+    (0..count).map(|number| format!("{name}{number} ")).collect::<Vec<_>>().concat()
 }
 
 #[test]

@@ -88,8 +88,10 @@ fn five_hundred_pasted_lines_are_a_chip_and_arrive_as_they_were() {
     // Failure 12: pastes cut.
     let stage = Stage::new(&json!({"lead": ["got it"]}));
     let mut tty = open(&stage, &[]);
-    let pasted: String =
-        (0..500).map(|number| format!("line {number}\twith é, 日本 and \\ in it\n")).collect();
+    let pasted: String = (0..500)
+        .map(|number| format!("line {number}\twith é, 日本 and \\ in it\n"))
+        .collect::<Vec<_>>()
+        .concat();
     tty.send("@@lead ");
     tty.send(&format!("\x1b[200~{}\x1b[201~", pasted.replace('\n', "\r")));
     let screen = tty.see("[paste 1 · 501 lines");
@@ -212,7 +214,8 @@ fn a_session_is_found_by_what_was_said_in_it_and_goes_on() {
 #[test]
 fn a_window_that_changes_while_an_answer_streams_doubles_no_line() {
     // Failure 4: resize doubles text.
-    let lines: String = (0..60).map(|number| format!("line <{number}> of it\n\n")).collect();
+    let lines =
+        (0..60).map(|number| format!("line <{number}> of it\n\n")).collect::<Vec<_>>().concat();
     let stage = Stage::new(&json!({
         "lead": [{"blocks": [lines], "chunk_chars": 40, "chunk_delay_ms": 30}],
     }));

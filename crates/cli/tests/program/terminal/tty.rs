@@ -5,15 +5,16 @@ use std::io::{Read as _, Write as _};
 use std::num::NonZeroU16;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 
 /// The longest wait for something that must come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// The time in which a dialog hears no key, with some more.
 const GUARD: Duration = Duration::from_millis(900);
 
@@ -86,7 +87,7 @@ impl Tty {
     #[track_caller]
     pub(crate) fn wait(&self, what: &str, fits: impl Fn(&str) -> bool) -> String {
         let (lock, changed) = &*self.seen;
-        let mut seen = lock.lock().unwrap();
+        let mut seen = lock.lock();
         let deadline = Instant::now() + PATIENCE;
         loop {
             let screen = seen.screen.screen().contents();
@@ -95,7 +96,7 @@ impl Tty {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             assert!(!left.is_zero(), "{what} did not come:\n{screen}");
-            seen = changed.wait_timeout(seen, left).unwrap().0;
+            changed.wait_for(&mut seen, left);
         }
     }
 
@@ -114,12 +115,12 @@ impl Tty {
     pub(crate) fn pass(&self, time: Duration) {
         let (lock, changed) = &*self.seen;
         let never = |_: &mut Seen| true;
-        drop(changed.wait_timeout_while(lock.lock().unwrap(), time, never).unwrap());
+        changed.wait_while_for(&mut lock.lock(), never, time);
     }
 
     /// Everything that can be seen by scrolling back, from its beginning.
     pub(crate) fn everything(&self) -> String {
-        let mut seen = self.seen.0.lock().unwrap();
+        let mut seen = self.seen.0.lock();
         let screen = seen.screen.screen_mut();
         screen.set_scrollback(usize::MAX);
         let mut rows: Vec<String> = Vec::new();
@@ -134,11 +135,11 @@ impl Tty {
 
     /// The bytes that were written so far.
     pub(crate) fn written(&self) -> usize {
-        self.seen.0.lock().unwrap().bytes.len()
+        self.seen.0.lock().bytes.len()
     }
 
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
-        let mut seen = self.seen.0.lock().unwrap();
+        let mut seen = self.seen.0.lock();
         seen.screen.screen_mut().set_size(cells(rows), cells(columns));
         tcsetwinsize(&self.slave, size(rows, columns)).unwrap();
     }
@@ -155,7 +156,7 @@ impl Tty {
             (settings(&self.slave) == self.before).then_some(())
         });
         self.wait_bytes(b"\x1b[23;2t");
-        let seen = self.seen.0.lock().unwrap();
+        let seen = self.seen.0.lock();
         let screen = seen.screen.screen();
         assert!(!screen.hide_cursor() && !screen.bracketed_paste() && !screen.alternate_screen());
         code
@@ -169,7 +170,7 @@ impl Tty {
     #[track_caller]
     fn wait_bytes(&self, wanted: &[u8]) {
         crate::program::eventually("the bytes", || {
-            let seen = self.seen.0.lock().unwrap();
+            let seen = self.seen.0.lock();
             seen.bytes.windows(wanted.len()).any(|it| it == wanted).then_some(())
         });
     }
@@ -187,7 +188,7 @@ fn show(mut from: File, mut to: File, seen: &(Mutex<Seen>, Condvar)) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         let piece = &buffer[..count];
-        let mut now = seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = seen.0.lock();
         now.screen.process(piece);
         now.bytes.extend_from_slice(piece);
         let (row, column) = now.screen.screen().cursor_position();
