@@ -2,6 +2,7 @@
 
 mod desk;
 mod files;
+mod key_files;
 mod own_shell;
 
 use std::io::{self, IsTerminal as _};
@@ -106,6 +107,7 @@ async fn one_session(
     model.restore_drafts(kept.drafts());
     let front = TerminalFront::new(model);
     let desk = Arc::new(ProgramDesk::new(&surroundings, kept, &front));
+    desk.read_keys();
     if lists {
         desk.list_sessions();
     }

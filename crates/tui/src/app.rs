@@ -31,6 +31,8 @@ use crate::view::view;
 const FRAME: Duration = Duration::from_millis(16);
 /// The longest wait for what is still being written when a person leaves.
 const LAST_PATIENCE: Duration = Duration::from_millis(500);
+/// The shortest time between two looks at files that the terminal follows.
+const FILES: Duration = Duration::from_secs(1);
 /// The longest wait for an answer of the terminal.
 const REPLY_PATIENCE: Duration = Duration::from_millis(200);
 
@@ -71,6 +73,8 @@ pub struct App {
     /// The moment at which the terminal was asked for the place of its cursor.
     asked_terminal: Option<Moment>,
     last_look: Option<Moment>,
+    last_files: Option<Moment>,
+    is_thinking_off: bool,
     /// The way in which the terminal notifies, as far as it has told its name.
     notifier: Notifier,
     out: Vec<u8>,
@@ -98,6 +102,8 @@ impl App {
             is_changed: false,
             asked_terminal: None,
             last_look: None,
+            last_files: None,
+            is_thinking_off: false,
             notifier: Notifier::default(),
             out: Vec::new(),
         }
@@ -173,9 +179,21 @@ impl App {
                 self.surface.reply(Some(reply), &mut self.out);
                 self.asked_terminal = self.asked_terminal.filter(|_| self.surface.is_waiting());
             }
-            _ => self.front.happens(Happening::Input(input)),
+            _ => {
+                self.look_at_files();
+                self.front.happens(Happening::Input(input));
+            }
         }
         self.flush().await
+    }
+
+    /// Has the program look at files that the terminal follows: not by a timer, but when the person comes back and types.
+    fn look_at_files(&mut self) {
+        let now = self.front.now();
+        if self.last_files.is_none_or(|last| now.saturating_sub(last) >= FILES) {
+            self.last_files = Some(now);
+            self.running.push(self.desk.carry_out(Effect::LookAtFiles));
+        }
     }
 
     /// Writes what a surface made.
@@ -248,6 +266,12 @@ impl App {
                     Ok(text) => self.says(Fact::Edited(text)),
                     Err(error) => self.told_of_editor(Some(error)),
                 },
+                Effect::EditPlan { number, text } => {
+                    match self.suspended(|desk| desk.edit(&text)).await {
+                        Ok(text) => self.says(Fact::PlanEdited { number, text }),
+                        Err(error) => self.told_of_editor(Some(error)),
+                    }
+                }
                 Effect::Copy(text) => {
                     let encoded = BASE64_STANDARD.encode(text.as_bytes());
                     self.terminal.write(format!("\x1b]52;c;{encoded}\x07").as_bytes()).await?;

@@ -11,6 +11,7 @@ mod movement;
 #[cfg(test)]
 mod tests;
 mod unit;
+mod vi;
 
 pub use completion::Completion;
 pub use history::History;
@@ -19,6 +20,7 @@ pub use kept::{DraftError, load_draft, save_draft};
 use crate::frame::{Line, Place};
 use change::Changes;
 use unit::{Chip, Unit, units};
+pub(crate) use vi::{Vi, ViMode};
 
 /// A change of the draft or of the cursor's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

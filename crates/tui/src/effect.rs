@@ -27,6 +27,12 @@ pub enum Effect {
     Answer { number: AskNumber, answer: Value },
     /// Takes the next of the permission modes.
     SetMode(String),
+    /// Lets the model think before it answers, or not.
+    ToggleThinking,
+    /// Asks whether files of the person's that the terminal follows have changed.
+    LookAtFiles,
+    /// Asks for the image that was copied last.
+    PasteImage,
     /// Asks for a page of a transcript.
     Page { agent: Option<AgentId>, before: Option<u64> },
     /// Asks for what a command shows.
@@ -49,6 +55,8 @@ pub enum Effect {
     Remember(String),
     /// Opens the draft in an editor.
     Editor(String),
+    /// Opens a plan that waits for approval in an editor.
+    EditPlan { number: AskNumber, text: String },
     /// Opens a text in an editor for reading.
     ReadInEditor(String),
     /// Copies a text.

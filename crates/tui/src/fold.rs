@@ -8,6 +8,7 @@ mod facts;
 mod intent;
 mod lines;
 mod panes;
+mod picker;
 mod send;
 
 use centurion_protocol::sdk::EventBody;
@@ -15,8 +16,7 @@ use centurion_protocol::sdk::EventBody;
 pub use self::facts::Fact;
 use crate::draft::Draft;
 use crate::effect::Effect;
-use crate::input::{Input, Key};
-use crate::keys::{Action, Context};
+use crate::input::Input;
 use crate::model::asks::{AskNumber, Asked};
 use crate::model::screen::Screen;
 use crate::model::{Addressee, Model, Moment};
@@ -80,11 +80,10 @@ fn input_came(model: &mut Model, input: &Input, effects: &mut Vec<Effect>) {
     match input {
         Input::Key(key) => {
             model.notice = None;
-            match (everywhere(model, *key), hearer(model)) {
-                (Some(effect), _) => effects.push(effect),
-                (None, Hearer::Screen) => panes::screen_key(model, *key, effects),
-                (None, Hearer::Dialog) => ask::key(model, *key, effects),
-                (None, Hearer::Chat) => chat::key(model, *key, effects),
+            match hearer(model) {
+                Hearer::Screen => panes::screen_key(model, *key, effects),
+                Hearer::Dialog => ask::key(model, *key, effects),
+                Hearer::Chat => chat::key(model, *key, effects),
             }
             model.hands.last_key = Some(model.now);
         }
@@ -122,15 +121,6 @@ fn hearer(model: &mut Model) -> Hearer {
         return Hearer::Screen;
     }
     if model.asks.hears(model.now) { Hearer::Dialog } else { Hearer::Chat }
-}
-
-/// The effect of a key that means the same wherever it is pressed.
-fn everywhere(model: &Model, key: Key) -> Option<Effect> {
-    match model.bindings.alone(Context::Global, key)? {
-        Action::Suspend => Some(Effect::Suspend),
-        Action::Redraw => Some(Effect::Redraw),
-        _ => None,
-    }
 }
 
 /// Shows a screen. A dialog closes for it, and opens again behind it when the keys are quiet.

@@ -199,9 +199,10 @@ fn asked(ask: &Ask) -> Asked {
     let input: Value = serde_json::from_str(ask.input.get()).unwrap_or_default();
     let kind = match ask.tool.as_str() {
         "AskUserQuestion" => AskKind::Questions(questions(&input)),
-        "ExitPlanMode" => {
-            AskKind::Plan { text: input["plan"].as_str().unwrap_or_default().to_owned() }
-        }
+        "ExitPlanMode" => AskKind::Plan {
+            text: input["plan"].as_str().unwrap_or_default().to_owned(),
+            is_edited: false,
+        },
         _ => AskKind::Permission(Box::new(Permission {
             tool: ask.tool.clone(),
             input,

@@ -82,10 +82,10 @@ impl Bindings {
         }
     }
 
-    /// The action of a key alone, unless it goes on with a chord.
-    pub(crate) fn alone(&self, context: Context, key: Key) -> Option<Action> {
-        let bound = self.bound(context, &[key]).filter(|_| self.begun.is_empty());
-        bound.and_then(|it| it.action)
+    /// What a place itself makes of one key: `Some(None)` where the key is switched off. No chord begins or goes on by this.
+    pub(crate) fn own(&self, context: Context, key: Key) -> Option<Option<Action>> {
+        let is_alone = self.begun.is_empty();
+        self.bound(context, &[key]).filter(|_| is_alone).map(|it| it.action)
     }
 
     /// Forgets a chord that has begun: another place has the focus.

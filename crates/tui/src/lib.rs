@@ -50,6 +50,7 @@ pub use keeper::{KEEPER_ARGUMENT, KeeperProgram, run as run_keeper};
 pub use keys::{Action, Bindings, Context, KeyMistake, Meaning};
 pub use look::Look;
 pub use model::asks::{AskKind, AskNumber, Asked, FieldKind, FormField, Permission, Question};
+pub use model::picker::{PickFor, PickRow, Picker};
 pub use model::prompts::{PromptNumber, When};
 pub use model::screen::SessionEntry;
 pub use model::{CommandHint, Model, Moment};

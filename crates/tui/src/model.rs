@@ -7,6 +7,7 @@ pub(crate) mod agents;
 pub(crate) mod asks;
 pub(crate) mod call;
 pub(crate) mod menu;
+pub(crate) mod picker;
 pub(crate) mod prompts;
 pub(crate) mod screen;
 pub(crate) mod talk;
@@ -22,7 +23,7 @@ use self::menu::Menu;
 use self::prompts::Prompts;
 use self::screen::Screen;
 use self::talk::Talk;
-use crate::draft::{Draft, History};
+use crate::draft::{Draft, History, Vi};
 use crate::frame::{Line, Size};
 use crate::keys::Bindings;
 
@@ -32,8 +33,10 @@ pub type Moment = Duration;
 /// The agent that keys and words are for; `None` is the main agent.
 pub(crate) type Addressee = Option<AgentId>;
 
-/// The interval between ticks while something moves.
+/// The interval between ticks while something moves: as a rule, over a network, and where a person looks elsewhere.
 const TICK: Duration = Duration::from_millis(250);
+const FAR_TICK: Duration = Duration::from_millis(500);
+const UNSEEN_TICK: Duration = Duration::from_secs(1);
 /// The longest pause between two presses of one gesture, such as Esc Esc.
 const GESTURE: Duration = Duration::from_millis(800);
 /// The pause after the last key before a draft is saved.
@@ -59,10 +62,26 @@ pub struct Model {
     pub(crate) screen: Option<Screen>,
     pub(crate) bindings: Bindings,
     pub(crate) hands: Hands,
+    pub(crate) taste: Taste,
     /// A line that tells of the last thing that a key did; until the next key.
     pub(crate) notice: Option<String>,
     /// The commands that can be typed, each with its hint.
     pub(crate) commands: Vec<CommandHint>,
+}
+
+/// The ways in which a person wants things, from their settings.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Taste {
+    /// vi keys, where they are wanted.
+    pub(crate) vi: Option<Vi>,
+    /// True if nothing is to turn or count.
+    pub(crate) is_still: bool,
+    /// True if each byte is long on its way: ticks are rarer.
+    pub(crate) is_far: bool,
+    /// The rows that the person's own command has made for the status line.
+    pub(crate) status: Vec<Line>,
+    /// The same for rows of agents.
+    pub(crate) agent_rows: HashMap<AgentId, Line>,
 }
 
 /// The facts of the session that the status line shows.
@@ -156,10 +175,19 @@ impl Model {
             || !self.talk.shells.is_empty()
             || self.agents.any_at_work()
             || self.agents.any_leaving(self.now);
-        let tick = moves.then(|| self.now + TICK);
+        let tick = moves.then(|| self.now + self.tick());
         let save = self.unsaved.values().min().map(|changed| *changed + SAVE_AFTER);
         let ask = self.asks.next_change(self.hands.last_key).filter(|_| self.screen.is_none());
         [tick, save, ask].into_iter().flatten().min()
+    }
+
+    /// The interval between ticks while something moves.
+    fn tick(&self) -> Duration {
+        match (self.facts.is_away, self.taste.is_far || self.taste.is_still) {
+            (true, _) => UNSEEN_TICK,
+            (false, true) => FAR_TICK,
+            (false, false) => TICK,
+        }
     }
 
     /// The finished lines that no frame has shown, for printing.

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 pub(crate) use modes::{Kept, restore_termios};
 
 use crate::frame::Size;
-use crate::input::{Input, InputParser};
+use crate::input::{Input, InputParser, TerminalReply, unbracketed_paste};
 use crate::keeper::{Keeper, KeeperProgram};
 
 /// The pause after which what has begun is whole: a lone Escape is a key, a window keeps its size.
@@ -27,6 +27,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// The bytes of one read.
 const READ: usize = 64 * 1024;
+
+/// The mode in which pastes are marked.
+const BRACKETED_PASTE: u16 = 2004;
 
 /// The settings of a [`Terminal`].
 #[derive(Clone, Debug, Default)]
@@ -51,6 +54,8 @@ pub struct Terminal {
     inputs: VecDeque<Input>,
     escape_at: Option<Instant>,
     resize_at: Option<Instant>,
+    /// True if the terminal is known to mark what is pasted.
+    brackets_pastes: bool,
 }
 
 impl Terminal {
@@ -78,6 +83,7 @@ impl Terminal {
             inputs: VecDeque::new(),
             escape_at: None,
             resize_at: None,
+            brackets_pastes: false,
         };
         terminal.resume()?;
         Ok(terminal)
@@ -202,6 +208,10 @@ impl Terminal {
         };
         let mut out = Vec::new();
         self.parser.feed(&buffer[..count], &mut out);
+        self.brackets_pastes |= out.iter().any(tells_brackets);
+        if !self.brackets_pastes {
+            unbracketed_paste(&mut out);
+        }
         self.inputs.extend(out);
         self.escape_at = self.parser.is_pending().then(|| Instant::now() + PAUSE);
         Ok(())
@@ -215,6 +225,15 @@ impl Drop for Terminal {
         if let Some(keeper) = self.keeper.take() {
             keeper.dismiss();
         }
+    }
+}
+
+/// Tells whether a terminal that sends this marks what is pasted.
+fn tells_brackets(input: &Input) -> bool {
+    match input {
+        Input::Paste(_) => true,
+        Input::Reply(TerminalReply::Mode { mode, known }) => *mode == BRACKETED_PASTE && *known,
+        _ => false,
     }
 }
 

@@ -8,6 +8,8 @@ mod asks;
 mod failures;
 #[path = "app/frames.rs"]
 mod frames;
+#[path = "app/keys.rs"]
+mod keys;
 #[path = "app/recorded.rs"]
 mod recorded;
 #[path = "app/screens.rs"]

@@ -121,3 +121,16 @@ fn a_lone_escape_is_a_key_after_a_pause_and_a_paste_arrives_whole() {
     program.send("q");
     program.assert_restored();
 }
+
+#[test]
+fn without_marks_of_a_paste_an_enter_inside_of_one_read_is_a_line_end() {
+    let mut program = Program::start();
+    program.send("one\rtwo\rthree");
+    program.wait_for("pasted 13");
+    // The terminal says that it marks pastes: what comes together was typed fast.
+    program.send("\x1b[?2004;1$y");
+    program.send("a\rb\rc");
+    program.wait_for("Char('c')");
+    program.send("q");
+    program.assert_restored();
+}

@@ -13,6 +13,7 @@ use centurion_tui::{Desk, DeskFuture, Effect, Fact, Happening, SessionEntry, Ter
 use tokio::io::AsyncReadExt as _;
 
 use super::files::Kept;
+use super::key_files::KeyFiles;
 use super::own_shell::{self, OwnShells};
 use crate::explain::explained;
 use crate::sessions;
@@ -38,12 +39,15 @@ ctrl+c           the same; twice on an empty prompt leaves
 ctrl+d           leaves on an empty prompt
 ctrl+g           the draft in your editor
 ctrl+s           puts the draft aside, and back
+ctrl+r           searches earlier prompts
+ctrl+v           the image that was copied last
+alt+p alt+t      the model; whether it thinks
 down             the tree of agents: enter focus, b background, x x stop
 ctrl+x down      the tree from anywhere; in focus ctrl+x and an arrow: siblings, parent
 alt+a            the oldest question
 ctrl+b           lets waiting calls go on in the background
 ctrl+x ctrl+k    twice: stops all agents in the background
-ctrl+t           tasks
+ctrl+t           to-dos, agents and shells: enter view, f focus, x x stop
 ctrl+o           the whole transcript
 shift+tab        manual, accept edits, plan
 / commands       @ files and agents       ! a shell command of your own";
@@ -53,6 +57,7 @@ pub(super) struct ProgramDesk {
     kept: Kept,
     front: Weak<TerminalFront>,
     shells: OwnShells,
+    keys: Arc<KeyFiles>,
 }
 
 impl ProgramDesk {
@@ -62,6 +67,16 @@ impl ProgramDesk {
             kept,
             front: Arc::downgrade(front),
             shells: OwnShells::default(),
+            keys: Arc::new(KeyFiles::new(&surroundings.dirs)),
+        }
+    }
+
+    /// Reads the person's keys.
+    pub(super) fn read_keys(&self) {
+        if let Some(front) = self.front.upgrade() {
+            for fact in self.keys.changed() {
+                front.happens(Happening::Fact(fact));
+            }
         }
     }
 
@@ -78,6 +93,10 @@ impl Desk for ProgramDesk {
         let surroundings = Arc::clone(&self.surroundings);
         match effect {
             Effect::ListSessions => blocking(move || vec![Fact::Sessions(entries(&surroundings))]),
+            Effect::LookAtFiles => {
+                let keys = Arc::clone(&self.keys);
+                blocking(move || keys.changed())
+            }
             Effect::SearchSessions(words) => blocking(move || {
                 let sessions = said_in(&surroundings, &words);
                 vec![Fact::Found { words, sessions }]

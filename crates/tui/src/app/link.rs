@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_engine::{Handle, PageEntry, Priority, Speaker, TellError};
-use centurion_protocol::{AgentId, Block, ToolResultContent};
+use centurion_protocol::{AgentId, Block, Thinking, ToolResultContent};
 
 use super::App;
 use crate::effect::Effect;
@@ -97,6 +97,15 @@ impl App {
                 self.says(Fact::Notice(said.to_owned()));
             }
             Effect::SetMode(mode) => self.set_mode(&handle, &mode),
+            Effect::ToggleThinking => {
+                self.is_thinking_off = !self.is_thinking_off;
+                let (thinking, said) = match self.is_thinking_off {
+                    true => (Thinking::Disabled, "the model does not think before it answers"),
+                    false => (Thinking::Auto, "the model thinks as it does by default"),
+                };
+                handle.set_thinking(thinking);
+                self.says(Fact::Notice(said.to_owned()));
+            }
             Effect::Page { agent, before } => self.read_page(handle, agent, before),
             Effect::Show { command } if handle.shown_by(&command).is_some() => {
                 let text = handle.shown_by(&command).unwrap_or_default();
@@ -176,6 +185,8 @@ fn is_for_desk(effect: &Effect) -> bool {
         | Effect::SearchSessions(_)
         | Effect::FindFiles(_)
         | Effect::SaveDraft { .. }
+        | Effect::LookAtFiles
+        | Effect::PasteImage
         | Effect::Remember(_) => true,
         _ => false,
     }

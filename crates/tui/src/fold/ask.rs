@@ -8,9 +8,10 @@ use super::panes;
 use crate::draft::Draft;
 use crate::effect::Effect;
 use crate::input::{Key, KeyCode};
+use crate::keys::{Action, Context, Meaning};
 use crate::model::Model;
 use crate::model::asks::{
-    AskKind, AskNumber, Asked, FieldKind, FormField, Permission, Purpose, Question, Words,
+    AskKind, AskNumber, Asked, Dialog, FieldKind, FormField, Permission, Purpose, Question, Words,
 };
 use crate::view::dialog::Layout;
 
@@ -65,6 +66,38 @@ fn answer(model: &mut Model, number: AskNumber, answer: Value, effects: &mut Vec
     no_longer_asks(model, agent);
 }
 
+/// A key in a dialog: what it means there, and the character that it writes elsewhere.
+#[derive(Clone, Copy, Debug)]
+struct Pressed {
+    action: Option<Action>,
+    char: Option<char>,
+}
+
+impl Pressed {
+    fn new(model: &mut Model, key: Key) -> Self {
+        let action = match model.bindings.meaning(Context::Confirmation, key) {
+            Meaning::Action(action) => Some(action),
+            Meaning::Insert(_) | Meaning::ChordBegun | Meaning::None => None,
+        };
+        let char = match key {
+            Key { code: KeyCode::Char(char), ctrl: false, alt: false, .. } => Some(char),
+            _ => None,
+        };
+        Self { action, char }
+    }
+
+    /// The place of the choice whose number this key is.
+    fn place(self) -> Option<usize> {
+        self.char.filter(|char| ('1'..='9').contains(char)).map(|it| it as usize - '1' as usize)
+    }
+
+    /// The same where letters are no answers.
+    fn without_letters(self) -> Self {
+        let action = self.action.filter(|_| self.char.is_none_or(|char| char == ' '));
+        Self { action, ..self }
+    }
+}
+
 /// Keys in a dialog.
 pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let now = model.now;
@@ -76,47 +109,76 @@ pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if dialog.words.is_some() {
         return words_key(model, number, &kind, key, effects);
     }
-    match key.code {
-        KeyCode::Char('n') if key.ctrl => return model.asks.show_next(now),
-        KeyCode::Char('c') if key.ctrl => return model.asks.put_off(),
-        KeyCode::PageDown => return page(model, true),
-        KeyCode::PageUp => return page(model, false),
-        KeyCode::Home => return scroll(model, isize::MIN),
-        KeyCode::End => return scroll(model, isize::MAX),
+    let pressed = Pressed::new(model, key);
+    match pressed.action {
+        Some(Action::NextAsk) => return model.asks.show_next(now),
+        Some(Action::Clear) => return model.asks.put_off(),
+        Some(Action::ViewerPageDown) => return page(model, true),
+        Some(Action::ViewerPageUp) => return page(model, false),
+        Some(Action::ViewerTop) => return scroll(model, isize::MIN),
+        Some(Action::ViewerBottom) => return scroll(model, isize::MAX),
+        Some(Action::Redraw) => return effects.push(Effect::Redraw),
+        Some(Action::Suspend) => return effects.push(Effect::Suspend),
         _ => {}
     }
-    // A yes needs a window in which its subject can be read.
-    let is_no = matches!(key.code, KeyCode::Escape | KeyCode::Char('n' | '3'));
-    if !is_no && Layout::of(model).is_some_and(|layout| !layout.is_answerable) {
+    if !is_no(&kind, pressed) && !can_say_yes(model) {
         return;
     }
     match &kind {
-        AskKind::Permission(permission) => permission_key(model, number, permission, key, effects),
-        AskKind::Plan { .. } => plan_key(model, number, key, effects),
-        AskKind::Questions(questions) => question_key(model, number, questions, key, effects),
-        AskKind::Form { fields, .. } => form_key(model, number, fields, key, effects),
-        AskKind::Visit { url, .. } => match key.code {
-            KeyCode::Char('1' | 'y') | KeyCode::Enter => {
+        AskKind::Permission(permission) => {
+            permission_key(model, number, permission, pressed, effects);
+        }
+        AskKind::Plan { text, is_edited } => {
+            plan_key(model, number, (text, *is_edited), pressed, effects);
+        }
+        AskKind::Questions(questions) => question_key(model, number, questions, pressed, effects),
+        AskKind::Form { fields, .. } => form_key(model, number, fields, pressed, effects),
+        AskKind::Visit { url, .. } => match pressed.action {
+            Some(Action::Once | Action::Accept) => {
                 effects.push(Effect::Copy(url.clone()));
                 answer(model, number, json!({"action": "accept"}), effects);
             }
-            KeyCode::Char('3' | 'n') | KeyCode::Escape => {
+            Some(Action::Deny | Action::Close) => {
                 answer(model, number, json!({"action": "decline"}), effects);
             }
             _ => {}
         },
-        AskKind::Choice { choices, .. } => choice_key(model, number, choices.len(), key, effects),
+        AskKind::Choice { choices, .. } => {
+            choice_key(model, number, choices.len(), pressed, effects);
+        }
     }
+}
+
+/// Tells whether a key allows nothing.
+fn is_no(kind: &AskKind, pressed: Pressed) -> bool {
+    match (kind, pressed.action) {
+        (_, Some(Action::Close)) => true,
+        (AskKind::Choice { .. }, _) => false,
+        (_, action) => action == Some(Action::Deny),
+    }
+}
+
+/// A yes needs a window in which its subject can be read.
+fn can_say_yes(model: &Model) -> bool {
+    Layout::of(model).is_none_or(|layout| layout.is_answerable)
+}
+
+/// The action of the marked choice, where a key takes that one.
+fn taken(action: Option<Action>, selected: usize) -> Option<Action> {
+    const CHOICES: [Action; 3] = [Action::Once, Action::Always, Action::Deny];
+    action.map(|action| match action {
+        Action::Accept => CHOICES.get(selected).copied().unwrap_or(Action::Deny),
+        action => action,
+    })
 }
 
 fn permission_key(
     model: &mut Model,
     number: AskNumber,
     permission: &Permission,
-    key: Key,
+    pressed: Pressed,
     effects: &mut Vec<Effect>,
 ) {
-    let at = selected(model);
     let mut allow = |model: &mut Model, remember: Vec<Value>| {
         let mut yes = json!({"behavior": "allow"});
         if !remember.is_empty() {
@@ -130,31 +192,22 @@ fn permission_key(
             allow(model, remember);
         }
     };
-    match key.code {
-        KeyCode::Char('2' | 'a') | KeyCode::Enter if is_choice(key, at, 1) => {
-            allow_for_longer(model, permission.lasting());
-        }
-        KeyCode::Char('s') => allow_for_longer(model, permission.for_session()),
-        KeyCode::Tab if key.shift => allow_for_longer(model, permission.accepting_edits()),
-        KeyCode::Char('1' | 'y') | KeyCode::Enter if is_choice(key, at, 0) => {
-            allow(model, Vec::new());
-        }
-        KeyCode::Char('3' | 'n') | KeyCode::Enter | KeyCode::Escape if is_choice(key, at, 2) => {
+    match taken(pressed.action, selected(model)) {
+        Some(Action::Always) => allow_for_longer(model, permission.lasting()),
+        Some(Action::Scoped) => allow_for_longer(model, permission.for_session()),
+        Some(Action::AcceptEdits) => allow_for_longer(model, permission.accepting_edits()),
+        Some(Action::Once) => allow(model, Vec::new()),
+        Some(Action::Deny | Action::Close) => {
             answer(model, number, no("the user said no"), effects);
         }
-        KeyCode::Tab => write(model, Purpose::Reason, ""),
-        KeyCode::Char('e') => {
+        Some(Action::DenyWithWords) => write(model, Purpose::Reason, ""),
+        Some(Action::EditFirst) => {
             write(model, Purpose::Input, &editable(&permission.tool, &permission.input));
         }
-        KeyCode::Up => move_selection(model, -1, 3),
-        KeyCode::Down => move_selection(model, 1, 3),
+        Some(Action::Up) => move_selection(model, -1, 3),
+        Some(Action::Down) => move_selection(model, 1, 3),
         _ => {}
     }
-}
-
-/// True if a key means this choice: by its letter, or by Enter on the marked one.
-fn is_choice(key: Key, selected: usize, choice: usize) -> bool {
-    key.code != KeyCode::Enter || selected == choice
 }
 
 fn no(reason: &str) -> Value {
@@ -212,18 +265,23 @@ fn words_key(
     key: Key,
     effects: &mut Vec<Effect>,
 ) {
-    let change = intent::change(model, key);
+    let meaning = model.bindings.meaning(Context::Chat, key);
     let Some(dialog) = &mut model.asks.dialog else { return };
     let Some(words) = &mut dialog.words else { return };
-    match (key.code, change) {
-        (KeyCode::Escape, _) => dialog.aside = dialog.words.take(),
-        (_, Some(change)) => change.apply(&mut words.draft),
-        (KeyCode::Enter, None) => {
+    match meaning {
+        Meaning::Action(Action::Redraw) => effects.push(Effect::Redraw),
+        Meaning::Action(Action::Suspend) => effects.push(Effect::Suspend),
+        Meaning::Action(Action::Interrupt | Action::Clear) => dialog.aside = dialog.words.take(),
+        Meaning::Action(Action::Submit) => {
             let (purpose, text) = (words.purpose, words.draft.text());
             dialog.words = None;
             finish_words(model, number, kind, purpose, text, effects);
         }
-        _ => {}
+        meaning => {
+            if let Some(change) = intent::change_of(meaning) {
+                change.apply(&mut words.draft);
+            }
+        }
     }
 }
 
@@ -284,24 +342,40 @@ fn finish_words(
     }
 }
 
-fn plan_key(model: &mut Model, number: AskNumber, key: Key, effects: &mut Vec<Effect>) {
-    let yes = json!({"behavior": "allow"});
+fn plan_key(
+    model: &mut Model,
+    number: AskNumber,
+    (text, is_edited): (&str, bool),
+    pressed: Pressed,
+    effects: &mut Vec<Effect>,
+) {
+    let mut yes = json!({"behavior": "allow"});
+    if is_edited {
+        yes["updatedInput"] = json!({"plan": text});
+    }
     let at = selected(model);
-    match key.code {
-        KeyCode::Char('1' | 'y') => answer(model, number, yes, effects),
-        KeyCode::Enter if at == 0 => answer(model, number, yes, effects),
-        KeyCode::Char('2' | 'a') | KeyCode::Enter if is_choice(key, at, 1) => {
+    match taken(pressed.action, at) {
+        Some(Action::Once) => answer(model, number, yes, effects),
+        Some(Action::Always) => {
             answer(model, number, yes, effects);
             effects.push(Effect::SetMode("acceptEdits".to_owned()));
         }
-        KeyCode::Char('3' | 'n') | KeyCode::Tab | KeyCode::Enter => {
-            write(model, Purpose::Reason, "");
-        }
-        KeyCode::Escape => answer(model, number, no("keep planning"), effects),
-        KeyCode::Up if at == 0 => scroll(model, -1),
-        KeyCode::Up => move_selection(model, -1, 3),
-        KeyCode::Down => move_selection(model, 1, 3),
+        Some(Action::Deny | Action::DenyWithWords) => write(model, Purpose::Reason, ""),
+        Some(Action::Close) => answer(model, number, no("keep planning"), effects),
+        Some(Action::Editor) => effects.push(Effect::EditPlan { number, text: text.to_owned() }),
+        Some(Action::Up) if at == 0 => scroll(model, -1),
+        Some(Action::Up) => move_selection(model, -1, 3),
+        Some(Action::Down) => move_selection(model, 1, 3),
         _ => {}
+    }
+}
+
+/// Takes a plan as a person left it in the editor.
+pub(super) fn plan_edited(model: &mut Model, number: AskNumber, edited: String) {
+    let asked = model.asks.open.iter_mut().find(|asked| asked.number == number);
+    if let Some(AskKind::Plan { text, is_edited }) = asked.map(|asked| &mut asked.kind) {
+        *is_edited |= *text != edited;
+        *text = edited;
     }
 }
 
@@ -309,15 +383,15 @@ fn choice_key(
     model: &mut Model,
     number: AskNumber,
     count: usize,
-    key: Key,
+    pressed: Pressed,
     effects: &mut Vec<Effect>,
 ) {
-    let chosen = match key.code {
-        KeyCode::Enter => selected(model),
-        KeyCode::Escape => count.saturating_sub(1),
-        KeyCode::Char(digit @ '1'..='9') => digit as usize - '1' as usize,
-        KeyCode::Up => return move_selection(model, -1, count),
-        KeyCode::Down => return move_selection(model, 1, count),
+    let chosen = match (pressed.place(), pressed.without_letters().action) {
+        (Some(place), _) => place,
+        (None, Some(Action::Accept)) => selected(model),
+        (None, Some(Action::Close)) => count.saturating_sub(1),
+        (None, Some(Action::Up)) => return move_selection(model, -1, count),
+        (None, Some(Action::Down)) => return move_selection(model, 1, count),
         _ => return,
     };
     if chosen < count {
@@ -329,42 +403,85 @@ fn question_key(
     model: &mut Model,
     number: AskNumber,
     questions: &[Question],
-    key: Key,
+    pressed: Pressed,
     effects: &mut Vec<Effect>,
 ) {
     let Some(dialog) = &mut model.asks.dialog else { return };
     dialog.chosen.resize(questions.len(), Vec::new());
+    if dialog.tab >= questions.len() {
+        return review_key(model, number, questions, pressed, effects);
+    }
     let Some(question) = questions.get(dialog.tab) else { return };
     // Behind the choices stands one for own words.
     let count = question.options.len() + 1;
-    let at = match key.code {
-        KeyCode::Char(digit @ '1'..='9') => digit as usize - '1' as usize,
-        _ => dialog.selected,
-    };
+    let place = pressed.place().filter(|place| *place < count);
+    let at = place.unwrap_or(dialog.selected);
+    let action = pressed.without_letters().action;
+    let takes = place.is_some() || action == Some(Action::Accept);
+    let toggles = question.many && (place.is_some() || action == Some(Action::Toggle));
     let picked = dialog.chosen.get_mut(dialog.tab);
-    match key.code {
-        KeyCode::Escape => answer(model, number, no("the user did not want to answer"), effects),
-        KeyCode::Up => move_selection(model, -1, count),
-        KeyCode::Down => move_selection(model, 1, count),
-        KeyCode::Left => (dialog.tab, dialog.selected) = (dialog.tab.saturating_sub(1), 0),
-        KeyCode::Char(' ' | '1'..='9') if question.many && at < question.options.len() => {
-            if let Some(picked) = picked {
-                match picked.iter().position(|one| *one == at) {
-                    Some(place) => drop(picked.remove(place)),
-                    None => picked.push(at),
-                }
-                picked.sort_unstable();
+    if toggles && at < question.options.len() {
+        if let Some(picked) = picked {
+            match picked.iter().position(|one| *one == at) {
+                Some(place) => drop(picked.remove(place)),
+                None => picked.push(at),
             }
-            dialog.selected = at;
+            picked.sort_unstable();
         }
-        KeyCode::Enter | KeyCode::Char('1'..='9') if at == question.options.len() => {
-            write(model, Purpose::Answer, "");
+        dialog.selected = at;
+        return;
+    }
+    if takes && at == question.options.len() {
+        return write(model, Purpose::Answer, "");
+    }
+    if takes {
+        if let Some(picked) = picked.filter(|picked| !question.many || picked.is_empty()) {
+            *picked = vec![at];
         }
-        KeyCode::Enter | KeyCode::Char('1'..='9') if at < question.options.len() => {
-            if let Some(picked) = picked.filter(|picked| !question.many || picked.is_empty()) {
-                *picked = vec![at];
-            }
-            next_question(model, number, questions, effects);
+        return next_question(model, number, questions, effects);
+    }
+    match action {
+        Some(Action::Close) => {
+            answer(model, number, no("the user did not want to answer"), effects);
+        }
+        Some(Action::Up) => move_selection(model, -1, count),
+        Some(Action::Down) => move_selection(model, 1, count),
+        Some(Action::PreviousField) => {
+            (dialog.tab, dialog.selected) = (dialog.tab.saturating_sub(1), 0);
+        }
+        Some(Action::NextField) if is_answered(dialog, dialog.tab) => {
+            (dialog.tab, dialog.selected) = (dialog.tab + 1, 0);
+        }
+        _ => {}
+    }
+}
+
+/// Tells whether a question has an answer already.
+fn is_answered(dialog: &Dialog, tab: usize) -> bool {
+    dialog.chosen.get(tab).is_some_and(|picked| !picked.is_empty())
+        || dialog.typed.get(tab).is_some_and(Option::is_some)
+}
+
+/// Keys where all answers are looked at once more before they are given.
+fn review_key(
+    model: &mut Model,
+    number: AskNumber,
+    questions: &[Question],
+    pressed: Pressed,
+    effects: &mut Vec<Effect>,
+) {
+    let Some(dialog) = &mut model.asks.dialog else { return };
+    if let Some(place) = pressed.place().filter(|place| *place < questions.len()) {
+        (dialog.tab, dialog.selected) = (place, 0);
+        return;
+    }
+    match pressed.without_letters().action {
+        Some(Action::Accept) => give_answers(model, number, questions, effects),
+        Some(Action::PreviousField) => {
+            (dialog.tab, dialog.selected) = (questions.len().saturating_sub(1), 0);
+        }
+        Some(Action::Close) => {
+            answer(model, number, no("the user did not want to answer"), effects);
         }
         _ => {}
     }
@@ -378,19 +495,26 @@ fn next_question(
     effects: &mut Vec<Effect>,
 ) {
     let Some(dialog) = &mut model.asks.dialog else { return };
-    if dialog.tab + 1 < questions.len() {
-        dialog.tab += 1;
-        dialog.selected = 0;
-        return;
+    dialog.selected = 0;
+    // Several answers are looked at once more: the first of them was given some keys ago.
+    dialog.tab += 1;
+    if questions.len() == 1 {
+        give_answers(model, number, questions, effects);
     }
+}
+
+/// Gives the answers to all questions.
+fn give_answers(
+    model: &mut Model,
+    number: AskNumber,
+    questions: &[Question],
+    effects: &mut Vec<Effect>,
+) {
+    let Some(dialog) = &model.asks.dialog else { return };
     let mut answers = Map::new();
     for (at, question) in questions.iter().enumerate() {
-        let typed = dialog.typed.get(at).cloned().flatten();
-        let picked = dialog.chosen.get(at).into_iter().flatten();
-        let labels =
-            picked.filter_map(|at| question.options.get(*at)).map(|(label, _)| label.clone());
-        let said: Vec<String> = labels.chain(typed).collect();
-        answers.insert(question.question.clone(), Value::String(said.join(", ")));
+        let said = dialog.answer(at, question);
+        answers.insert(question.question.clone(), Value::String(said));
     }
     answer(
         model,
@@ -404,7 +528,7 @@ fn form_key(
     model: &mut Model,
     number: AskNumber,
     fields: &[FormField],
-    key: Key,
+    pressed: Pressed,
     effects: &mut Vec<Effect>,
 ) {
     let tab = model.asks.dialog.as_ref().map_or(0, |dialog| dialog.tab);
@@ -417,22 +541,22 @@ fn form_key(
             }
         }
     };
-    match key.code {
-        KeyCode::Escape => answer(model, number, json!({"action": "decline"}), effects),
-        KeyCode::Enter if fields.is_empty() => {
+    if let Some(char) = pressed.char.filter(|_| choices.is_empty() && !fields.is_empty()) {
+        return write(model, Purpose::Answer, char.encode_utf8(&mut [0; 4]));
+    }
+    match pressed.without_letters().action {
+        Some(Action::Close) => answer(model, number, json!({"action": "decline"}), effects),
+        Some(Action::Accept) if fields.is_empty() => {
             answer(model, number, json!({"action": "accept"}), effects);
         }
-        KeyCode::Up => move_selection(model, -1, choices.len()),
-        KeyCode::Down => move_selection(model, 1, choices.len()),
-        KeyCode::Enter if choices.is_empty() => write(model, Purpose::Answer, ""),
-        KeyCode::Enter => {
+        Some(Action::Up) => move_selection(model, -1, choices.len()),
+        Some(Action::Down) => move_selection(model, 1, choices.len()),
+        Some(Action::Accept) if choices.is_empty() => write(model, Purpose::Answer, ""),
+        Some(Action::Accept) => {
             if let Some(choice) = choices.get(selected(model)) {
                 set(model, choice.clone());
                 next_field(model, number, fields, effects);
             }
-        }
-        KeyCode::Char(char) if choices.is_empty() => {
-            write(model, Purpose::Answer, char.encode_utf8(&mut [0; 4]));
         }
         _ => {}
     }

@@ -1,13 +1,12 @@
 //! Keys at the prompt: what is typed, sent, taken back, stopped.
 
-use super::{facts, intent, panes, send};
-use crate::draft::{Draft, EditAction};
+use super::{facts, intent, panes, picker, send};
+use crate::draft::{Draft, EditAction, Vi, ViMode};
 use crate::effect::Effect;
 use crate::input::{Key, KeyCode};
-use crate::keys::{Action, Meaning};
+use crate::keys::{Action, Context, Meaning};
 use crate::model::agents::AgentState;
 use crate::model::prompts::When;
-use crate::model::screen::{Screen, Viewer};
 use crate::model::{Focus, Hands, Model};
 
 /// The modes that Shift+Tab goes through.
@@ -21,7 +20,11 @@ pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     if menu_key(model, key, effects) {
         return;
     }
-    match intent::meaning(model, key) {
+    let meaning = intent::meaning(model, key);
+    if vi_key(model, key, meaning, effects) {
+        return;
+    }
+    match meaning {
         Meaning::Insert('?') if model.is_draft_empty() => {
             effects.push(Effect::Show { command: "keys".to_owned() });
         }
@@ -35,8 +38,43 @@ pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     }
 }
 
+/// Keys of vi; whether this was one.
+fn vi_key(model: &mut Model, key: Key, meaning: Meaning, effects: &mut Vec<Effect>) -> bool {
+    let is_empty = model.is_draft_empty();
+    let Some(mut vi) = model.taste.vi.take() else { return false };
+    let is_redo = key == Key::plain(KeyCode::Char('r')).ctrl();
+    let is_taken = match (vi.mode, meaning) {
+        (ViMode::Insert, Meaning::Action(Action::Interrupt | Action::Back)) if !is_empty => {
+            vi.enter_normal(model.draft_mut());
+            true
+        }
+        (ViMode::Normal, Meaning::Action(Action::Interrupt | Action::Back)) => vi.forget(),
+        (ViMode::Normal, Meaning::Insert(letter)) => {
+            vi.key(model.draft_mut(), letter);
+            true
+        }
+        (ViMode::Normal, _) if is_redo => {
+            model.draft_mut().apply(EditAction::Redo);
+            true
+        }
+        (
+            ViMode::Normal,
+            Meaning::Action(Action::Submit | Action::SubmitLater | Action::SubmitNow),
+        ) => {
+            vi = Vi::default();
+            false
+        }
+        _ => false,
+    };
+    model.taste.vi = Some(vi);
+    if is_taken {
+        draft_changed(model, effects);
+    }
+    is_taken
+}
+
 /// Does what a key at the prompt means.
-fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
+pub(super) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
     let is_empty = model.is_draft_empty();
     match action {
         Action::Edit(edit) => {
@@ -81,8 +119,15 @@ fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) {
         Action::OldestAsk => model.asks.show_oldest(model.now),
         Action::Background => effects.push(Effect::Background(model.addressee())),
         Action::StopAll => stop_all(model, effects),
-        Action::Tasks => effects.push(Effect::Show { command: "tasks".to_owned() }),
-        Action::Viewer => open_viewer(model, effects),
+        Action::Tasks => picker::tasks(model),
+        Action::Viewer => {
+            let agent = model.addressee();
+            panes::view_transcript(model, agent, effects);
+        }
+        Action::HistorySearch => picker::history(model),
+        Action::PasteImage => effects.push(Effect::PasteImage),
+        Action::ToggleThinking => effects.push(Effect::ToggleThinking),
+        Action::Help => effects.push(Effect::Show { command: "keys".to_owned() }),
         Action::PreviousSibling | Action::NextSibling | Action::Parent | Action::FirstChild => {
             panes::go(model, action);
         }
@@ -114,18 +159,21 @@ pub(super) fn unsaved(model: &mut Model) {
 
 /// Keys of the menu; whether one was meant for it.
 fn menu_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
+    let action = model.bindings.own(Context::Autocomplete, key).flatten();
+    // The key that would send the draft takes an entry and sends it; another one takes it alone.
+    let sends = model.bindings.own(Context::Chat, key).flatten() == Some(Action::Submit);
     let Some(menu) = &mut model.menu else { return false };
     let count = menu.entries.len();
-    match key.code {
-        KeyCode::Up if count > 0 => {
+    match action {
+        Some(Action::CompletePrevious) if count > 0 => {
             menu.selected = menu.selected.checked_sub(1).unwrap_or(count - 1);
         }
-        KeyCode::Down if count > 0 => menu.selected = (menu.selected + 1) % count,
-        KeyCode::Tab if !key.shift => {
+        Some(Action::CompleteNext) if count > 0 => menu.selected = (menu.selected + 1) % count,
+        Some(Action::Complete) if !sends => {
             model.complete();
             draft_changed(model, effects);
         }
-        KeyCode::Enter if count > 0 && !key.alt && !key.shift && !key.ctrl => {
+        Some(Action::Complete) if count > 0 => {
             let is_whole = menu
                 .entries
                 .get(menu.selected)
@@ -149,7 +197,7 @@ fn menu_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
                 }
             }
         }
-        KeyCode::Escape => model.menu = None,
+        Some(Action::CompleteClose) => model.menu = None,
         _ => return false,
     }
     true
@@ -290,11 +338,4 @@ fn stop_all(model: &mut Model, effects: &mut Vec<Effect>) {
     }
     model.hands.last_stop = Some(now);
     model.notice = Some("ctrl+x ctrl+k again stops all agents in the background".to_owned());
-}
-
-fn open_viewer(model: &mut Model, effects: &mut Vec<Effect>) {
-    let agent = model.addressee();
-    effects.push(Effect::Page { agent: agent.clone(), before: None });
-    let viewer = Viewer { agent, is_loading: true, ..Viewer::default() };
-    super::show_screen(model, Screen::Viewer(viewer));
 }

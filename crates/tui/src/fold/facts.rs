@@ -3,9 +3,12 @@
 use centurion_protocol::{AgentId, SessionId};
 
 use super::lines::{marked, said};
-use super::{answer, chat, panes};
+use super::{answer, ask, chat, panes};
 use crate::effect::Effect;
 use crate::frame::{Colour, Line, Style};
+use crate::keys::Bindings;
+use crate::model::asks::AskNumber;
+use crate::model::picker::Picker;
 use crate::model::prompts::{PromptNumber, Stage, When};
 use crate::model::screen::{Screen, SessionEntry, SessionList, TextScreen};
 use crate::model::{Addressee, CommandHint, Model};
@@ -43,6 +46,15 @@ pub enum Fact {
     /// A text that a command shows.
     Shown {
         title: String,
+        text: String,
+    },
+    /// A list to choose from.
+    Pick(Picker),
+    /// The keys of the person's files.
+    Keys(Bindings),
+    /// The plan that comes back from an editor.
+    PlanEdited {
+        number: AskNumber,
         text: String,
     },
     Sessions(Vec<SessionEntry>),
@@ -119,6 +131,9 @@ pub(super) fn fact(model: &mut Model, fact: Fact, effects: &mut Vec<Effect>) {
             let lines = text.lines().map(|line| Line::from(foreign(line, Style::PLAIN))).collect();
             super::show_screen(model, Screen::Text(TextScreen { title, lines, scroll: 0 }));
         }
+        Fact::Pick(picker) => super::show_screen(model, Screen::Picker(picker)),
+        Fact::Keys(bindings) => model.bindings = bindings,
+        Fact::PlanEdited { number, text } => ask::plan_edited(model, number, text),
         Fact::Sessions(sessions) => {
             let list = SessionList { sessions, ..SessionList::default() };
             super::show_screen(model, Screen::Sessions(list));

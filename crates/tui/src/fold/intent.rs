@@ -14,9 +14,9 @@ pub(super) fn meaning(model: &mut Model, key: Key) -> Meaning {
     model.bindings.meaning(context, key)
 }
 
-/// The change of a text that a key means elsewhere than at the prompt.
-pub(super) fn change(model: &mut Model, key: Key) -> Option<TextChange> {
-    match model.bindings.meaning(Context::Chat, key) {
+/// The change of a text that is the meaning of a key.
+pub(super) fn change_of(meaning: Meaning) -> Option<TextChange> {
+    match meaning {
         Meaning::Insert(char) => Some(TextChange::Insert(char)),
         Meaning::Action(Action::NewLine) => Some(TextChange::Insert('\n')),
         Meaning::Action(Action::Edit(action)) => Some(TextChange::Edit(action)),

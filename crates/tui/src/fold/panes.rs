@@ -2,10 +2,11 @@
 
 use centurion_protocol::AgentId;
 
+use crate::draft::EditAction;
 use crate::effect::Effect;
 use crate::frame::Line;
 use crate::input::{Key, KeyCode};
-use crate::keys::Action;
+use crate::keys::{Action, Context, Meaning};
 use crate::model::agents::AgentState;
 use crate::model::screen::{MOST_VIEWED, Screen, SessionList, TextScreen, Viewer};
 use crate::model::{Focus, Hands, Model};
@@ -21,28 +22,41 @@ pub(super) fn tree_key(model: &mut Model, selected: &AgentId, key: Key, effects:
             model.focus = Focus::Tree(id.clone());
         }
     };
-    match key.code {
-        KeyCode::Up if at == 0 => model.focus = Focus::Prompt,
-        KeyCode::Up => go(model, at - 1),
-        KeyCode::Down => go(model, at + 1),
-        KeyCode::Left => drop(model.agents.folded.insert(selected.clone())),
-        KeyCode::Right => drop(model.agents.folded.remove(selected)),
-        KeyCode::Enter | KeyCode::Char('m') => focus(model, selected),
-        KeyCode::Char('b') if !key.ctrl => effects.push(Effect::Background(Some(selected.clone()))),
-        KeyCode::Char('x') if !key.ctrl => stop(model, selected, effects),
-        KeyCode::Char('a') if key.alt => model.asks.show_oldest(model.now),
-        KeyCode::Escape => model.focus = Focus::Prompt,
-        KeyCode::Char('c') if key.ctrl => model.focus = Focus::Prompt,
-        KeyCode::Char(char) if !key.ctrl && !key.alt && !"xbm".contains(char) => {
+    match model.bindings.meaning(Context::Tree, key) {
+        Meaning::Action(Action::Up) if at == 0 => model.focus = Focus::Prompt,
+        Meaning::Action(Action::Up) => go(model, at - 1),
+        Meaning::Action(Action::Down) => go(model, at + 1),
+        Meaning::Action(Action::Fold) => drop(model.agents.folded.insert(selected.clone())),
+        Meaning::Action(Action::Unfold) => drop(model.agents.folded.remove(selected)),
+        Meaning::Action(Action::Open | Action::Message) => focus(model, selected),
+        Meaning::Action(Action::MoveToBackground | Action::Background) => {
+            effects.push(Effect::Background(Some(selected.clone())));
+        }
+        Meaning::Action(Action::Stop) => stop(model, selected, effects),
+        Meaning::Action(Action::Back | Action::Clear) => model.focus = Focus::Prompt,
+        Meaning::Action(Action::Viewer) => view_transcript(model, Some(selected.clone()), effects),
+        Meaning::Action(action) => super::chat::act(model, action, effects),
+        Meaning::Insert(_) => {
             // Words are for the prompt.
             model.focus = Focus::Prompt;
             super::chat::key(model, key, effects);
         }
-        _ => {}
+        Meaning::ChordBegun | Meaning::None => {}
     }
 }
 
-fn focus(model: &mut Model, id: &AgentId) {
+/// Opens the viewer of a transcript.
+pub(super) fn view_transcript(
+    model: &mut Model,
+    agent: Option<AgentId>,
+    effects: &mut Vec<Effect>,
+) {
+    effects.push(Effect::Page { agent: agent.clone(), before: None });
+    let viewer = Viewer { agent, is_loading: true, ..Viewer::default() };
+    super::show_screen(model, Screen::Viewer(viewer));
+}
+
+pub(super) fn focus(model: &mut Model, id: &AgentId) {
     if let Some(row) = model.agents.get_mut(id) {
         row.is_seen = true;
     }
@@ -51,7 +65,7 @@ fn focus(model: &mut Model, id: &AgentId) {
 }
 
 /// Stops an agent on the second press.
-fn stop(model: &mut Model, id: &AgentId, effects: &mut Vec<Effect>) {
+pub(super) fn stop(model: &mut Model, id: &AgentId, effects: &mut Vec<Effect>) {
     let (now, first) = (model.now, model.hands.last_stop.take());
     let name = model.agents.get(id).map(|row| row.name.clone()).unwrap_or_default();
     if model.agents.get(id).is_none_or(|row| row.state.has_ended()) {
@@ -88,22 +102,49 @@ pub(super) fn go(model: &mut Model, action: Action) {
 
 /// Keys in a screen.
 pub(super) fn screen_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
-    let is_close = key.code == KeyCode::Escape
-        || key.ctrl && matches!(key.code, KeyCode::Char('c' | 'd' | 'o'));
     let pane = Pane::of(model);
-    let Some(screen) = &mut model.screen else { return };
-    let is_typing = matches!(screen, Screen::Viewer(viewer) if viewer.is_typing);
-    if is_close && !is_typing {
-        model.screen = None;
-        return;
-    }
-    let closes = match screen {
-        Screen::Text(text) => text_key(text, key),
-        Screen::Sessions(list) => sessions_key(list, key, effects),
-        Screen::Viewer(viewer) => viewer_key(viewer, pane, key, effects),
+    let Some(mut screen) = model.screen.take() else { return };
+    let (context, is_typed) = match &screen {
+        Screen::Viewer(viewer) if viewer.is_typing => (Context::Chat, true),
+        Screen::Text(_) | Screen::Viewer(_) => (Context::Transcript, false),
+        Screen::Sessions(_) => (Context::Select, true),
+        Screen::Picker(picker) => (picker.context(), picker.is_typed()),
     };
-    if closes {
-        model.screen = None;
+    let mut meaning = model.bindings.meaning(context, key);
+    if meaning == Meaning::None && key.code == KeyCode::Escape {
+        // A chord that had begun ends with it, and the screen closes all the same.
+        meaning = model.bindings.meaning(context, key);
+    }
+    if is_typed && meaning == Meaning::None {
+        meaning = model.bindings.own(Context::Chat, key).flatten().map_or(meaning, Meaning::Action);
+    }
+    let is_search = matches!(&screen, Screen::Viewer(viewer) if viewer.is_typing);
+    let stays = match (meaning, &mut screen) {
+        (Meaning::Action(Action::Redraw), _) => {
+            effects.push(Effect::Redraw);
+            true
+        }
+        (Meaning::Action(Action::Suspend), _) => {
+            effects.push(Effect::Suspend);
+            true
+        }
+        (
+            Meaning::Action(
+                Action::Close | Action::ViewerClose | Action::Clear | Action::Exit | Action::Viewer,
+            ),
+            _,
+        ) if !is_search => false,
+        (_, Screen::Text(text)) => text_key(text, meaning),
+        (_, Screen::Sessions(list)) => sessions_key(list, meaning, effects),
+        (_, Screen::Viewer(viewer)) => viewer_key(viewer, pane, meaning, effects),
+        (_, Screen::Picker(picker)) => {
+            let picker = std::mem::take(picker);
+            return super::picker::key(model, picker, meaning, effects);
+        }
+    };
+    // A key may have opened another one.
+    if stays && model.screen.is_none() {
+        model.screen = Some(screen);
     }
 }
 
@@ -117,6 +158,10 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
             list.selected = 0;
             effects.push(Effect::SearchSessions(list.typed.clone()));
         }
+        Some(Screen::Picker(picker)) if picker.is_typed() => {
+            picker.typed.push_str(line);
+            picker.selected = 0;
+        }
         _ => return false,
     }
     true
@@ -125,48 +170,62 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
 /// The rows that a page key moves.
 const PAGE: usize = 10;
 
-fn text_key(text: &mut TextScreen, key: Key) -> bool {
+/// Keys in a text; false closes it.
+fn text_key(text: &mut TextScreen, meaning: Meaning) -> bool {
     let last = text.lines.len().saturating_sub(1);
-    text.scroll = match key.code {
-        KeyCode::Up | KeyCode::Char('k') => text.scroll.saturating_sub(1),
-        KeyCode::Down | KeyCode::Char('j') => text.scroll + 1,
-        KeyCode::PageUp => text.scroll.saturating_sub(PAGE),
-        KeyCode::PageDown | KeyCode::Char(' ') => text.scroll + PAGE,
-        KeyCode::Home | KeyCode::Char('g') => 0,
-        KeyCode::End | KeyCode::Char('G') => last,
-        KeyCode::Enter | KeyCode::Char('q') => return true,
+    let Meaning::Action(action) = meaning else { return true };
+    text.scroll = match action {
+        Action::ViewerUp => text.scroll.saturating_sub(1),
+        Action::ViewerDown => text.scroll + 1,
+        Action::ViewerPageUp => text.scroll.saturating_sub(PAGE),
+        Action::ViewerPageDown => text.scroll + PAGE,
+        Action::ViewerTop => 0,
+        Action::ViewerBottom => last,
         _ => text.scroll,
     }
     .min(last);
-    false
+    true
 }
 
-fn sessions_key(list: &mut SessionList, key: Key, effects: &mut Vec<Effect>) -> bool {
-    let count = list.fitting().len();
-    match key.code {
-        KeyCode::Up => list.selected = list.selected.saturating_sub(1),
-        KeyCode::Down => list.selected = (list.selected + 1).min(count.saturating_sub(1)),
-        KeyCode::Enter => {
-            if let Some(entry) = list.fitting().get(list.selected) {
-                effects.push(Effect::Resume(entry.id));
-                return true;
-            }
+/// Changes words that are typed into a list; whether they have changed.
+pub(super) fn type_words(words: &mut String, meaning: Meaning) -> bool {
+    let before = words.len();
+    match meaning {
+        Meaning::Insert(char) => words.push(char),
+        Meaning::Action(Action::Edit(EditAction::DeleteBackward)) => drop(words.pop()),
+        Meaning::Action(Action::Edit(EditAction::DeleteWordBackward)) => {
+            let kept = words.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1);
+            words.truncate(kept);
         }
-        KeyCode::Backspace => {
-            list.typed.pop();
-            list.selected = 0;
-        }
-        KeyCode::Char(char) if !key.ctrl && !key.alt => {
-            list.typed.push(char);
-            list.selected = 0;
-        }
+        Meaning::Action(Action::Edit(EditAction::KillToLineStart)) => words.clear(),
         _ => {}
     }
-    if matches!(key.code, KeyCode::Char(_) | KeyCode::Backspace) && list.typed.chars().count() >= 3
-    {
-        effects.push(Effect::SearchSessions(list.typed.clone()));
+    words.len() != before
+}
+
+fn sessions_key(list: &mut SessionList, meaning: Meaning, effects: &mut Vec<Effect>) -> bool {
+    let count = list.fitting().len();
+    match meaning {
+        Meaning::Action(Action::Up) => list.selected = list.selected.saturating_sub(1),
+        Meaning::Action(Action::Down) => {
+            list.selected = (list.selected + 1).min(count.saturating_sub(1));
+        }
+        Meaning::Action(Action::Accept) => {
+            if let Some(entry) = list.fitting().get(list.selected) {
+                effects.push(Effect::Resume(entry.id));
+                return false;
+            }
+        }
+        meaning => {
+            if type_words(&mut list.typed, meaning) {
+                list.selected = 0;
+                if list.typed.chars().count() >= 3 {
+                    effects.push(Effect::SearchSessions(list.typed.clone()));
+                }
+            }
+        }
     }
-    false
+    true
 }
 
 /// The pane of a viewer.
@@ -230,49 +289,52 @@ fn go_to(viewer: &mut Viewer, pane: Pane, scroll: usize) {
     viewer.below = pane.rows_of(viewer, scroll).saturating_sub(pane.rows);
 }
 
-fn viewer_key(viewer: &mut Viewer, pane: Pane, key: Key, effects: &mut Vec<Effect>) -> bool {
+fn viewer_key(
+    viewer: &mut Viewer,
+    pane: Pane,
+    meaning: Meaning,
+    effects: &mut Vec<Effect>,
+) -> bool {
     if viewer.is_typing {
-        match key.code {
-            KeyCode::Enter => {
+        match meaning {
+            Meaning::Action(Action::Submit) => {
                 viewer.is_typing = false;
                 seek(viewer, pane, effects);
             }
-            KeyCode::Escape => viewer.is_typing = false,
-            KeyCode::Backspace => drop(viewer.sought.pop()),
-            KeyCode::Char(char) => viewer.sought.push(char),
-            _ => {}
+            Meaning::Action(Action::Interrupt | Action::Clear) => viewer.is_typing = false,
+            meaning => drop(type_words(&mut viewer.sought, meaning)),
         }
-        return false;
+        return true;
     }
     let step = pane.rows.saturating_sub(1).max(1);
-    match key.code {
-        KeyCode::Up | KeyCode::Char('k') => move_up(viewer, pane, 1),
-        KeyCode::Down | KeyCode::Char('j') => move_down(viewer, pane, 1),
-        KeyCode::PageUp => move_up(viewer, pane, step),
-        KeyCode::PageDown | KeyCode::Char(' ') => move_down(viewer, pane, step),
-        KeyCode::Home | KeyCode::Char('g') => (viewer.scroll, viewer.below) = top(viewer, pane),
-        KeyCode::End | KeyCode::Char('G') => (viewer.scroll, viewer.below) = (0, 0),
-        KeyCode::Char('/') => {
+    let Meaning::Action(action) = meaning else { return true };
+    match action {
+        Action::ViewerUp => move_up(viewer, pane, 1),
+        Action::ViewerDown => move_down(viewer, pane, 1),
+        Action::ViewerPageUp => move_up(viewer, pane, step),
+        Action::ViewerPageDown => move_down(viewer, pane, step),
+        Action::ViewerTop => (viewer.scroll, viewer.below) = top(viewer, pane),
+        Action::ViewerBottom => (viewer.scroll, viewer.below) = (0, 0),
+        Action::ViewerSearch => {
             viewer.is_typing = true;
             viewer.sought.clear();
         }
-        KeyCode::Char('n') => seek(viewer, pane, effects),
-        KeyCode::Char('N') => seek_down(viewer, pane),
-        KeyCode::Char('{') => jump(viewer, pane, true),
-        KeyCode::Char('}') => jump(viewer, pane, false),
-        KeyCode::Char('y') => {
+        Action::ViewerNextMatch => seek(viewer, pane, effects),
+        Action::ViewerPreviousMatch => seek_down(viewer, pane),
+        Action::ViewerPreviousPrompt => jump(viewer, pane, true),
+        Action::ViewerNextPrompt => jump(viewer, pane, false),
+        Action::ViewerCopy => {
             let text: Vec<String> = viewer.lines.iter().map(Line::text).collect();
             effects.push(Effect::Copy(text.join("\n")));
         }
-        KeyCode::Char('v') => {
+        Action::ViewerEditor => {
             let text: Vec<String> = viewer.lines.iter().map(Line::text).collect();
             effects.push(Effect::ReadInEditor(text.join("\n")));
         }
-        KeyCode::Char('q') => return true,
         _ => {}
     }
     want_older(viewer, effects);
-    false
+    true
 }
 
 /// Asks for the next older page when the first line comes near.

@@ -88,6 +88,17 @@ pub(super) fn stop_shell(model: &mut Model, effects: &mut Vec<Effect>) -> bool {
     true
 }
 
+/// Sends a command that was chosen and not typed: the draft stays as it is.
+pub(super) fn command(model: &mut Model, text: &str, when: When, effects: &mut Vec<Effect>) {
+    if let Some(command) = text.strip_prefix('/')
+        && own_command(model, command, effects)
+    {
+        return;
+    }
+    let number = model.prompts.add(None, text.to_owned(), when, Stage::Sent);
+    effects.push(Effect::Submit { number, text: text.to_owned(), when });
+}
+
 fn is_unknown_command(model: &Model, text: &str) -> bool {
     let Some(rest) = text.strip_prefix('/') else { return false };
     let word = rest.split_whitespace().next().unwrap_or_default();

@@ -13,6 +13,8 @@ pub enum Context {
     Select,
     /// A question: of permissions, plans, agents, servers.
     Confirmation,
+    /// The search through earlier prompts.
+    HistorySearch,
     Tree,
     /// The transcript of one agent that is not the main one, with its own draft.
     Focus,
@@ -21,12 +23,13 @@ pub enum Context {
 }
 
 impl Context {
-    pub(super) const ALL: [(&'static str, Self); 8] = [
+    pub(super) const ALL: [(&'static str, Self); 9] = [
         ("Global", Self::Global),
         ("Chat", Self::Chat),
         ("Autocomplete", Self::Autocomplete),
         ("Select", Self::Select),
         ("Confirmation", Self::Confirmation),
+        ("HistorySearch", Self::HistorySearch),
         ("Tree", Self::Tree),
         ("Focus", Self::Focus),
         ("Transcript", Self::Transcript),
@@ -90,6 +93,9 @@ pub enum Action {
     EditFirst,
     NextAsk,
     AcceptEdits,
+    Toggle,
+    NextField,
+    PreviousField,
     ViewerTop,
     ViewerBottom,
     ViewerDown,
@@ -107,7 +113,7 @@ pub enum Action {
 }
 
 /// Every action with its name in `keybindings.json`.
-pub(super) const ACTIONS: [(&str, Action); 89] = [
+pub(super) const ACTIONS: [(&str, Action); 101] = [
     ("chat:submit", Action::Submit),
     ("chat:submitLater", Action::SubmitLater),
     ("chat:submitNow", Action::SubmitNow),
@@ -141,6 +147,11 @@ pub(super) const ACTIONS: [(&str, Action); 89] = [
     ("select:next", Action::Down),
     ("select:accept", Action::Accept),
     ("select:cancel", Action::Close),
+    ("historySearch:next", Action::Down),
+    ("historySearch:previous", Action::Up),
+    ("historySearch:accept", Action::Accept),
+    ("historySearch:execute", Action::Accept),
+    ("historySearch:cancel", Action::Close),
     ("tree:unfold", Action::Unfold),
     ("tree:fold", Action::Fold),
     ("tree:open", Action::Open),
@@ -159,6 +170,13 @@ pub(super) const ACTIONS: [(&str, Action); 89] = [
     ("confirm:noWithWords", Action::DenyWithWords),
     ("confirm:edit", Action::EditFirst),
     ("confirm:nextAsk", Action::NextAsk),
+    ("confirm:previous", Action::Up),
+    ("confirm:next", Action::Down),
+    ("confirm:accept", Action::Accept),
+    ("confirm:cancel", Action::Close),
+    ("confirm:toggle", Action::Toggle),
+    ("confirm:nextField", Action::NextField),
+    ("confirm:previousField", Action::PreviousField),
     ("confirm:cycleMode", Action::AcceptEdits),
     ("transcript:top", Action::ViewerTop),
     ("transcript:bottom", Action::ViewerBottom),

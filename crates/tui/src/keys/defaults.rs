@@ -5,7 +5,7 @@ use super::{Action, Binding, Context};
 use crate::draft::EditAction;
 
 /// Every default key. The draft of an agent in focus has the keys of the chat too.
-pub(super) const DEFAULTS: [(Context, &str, Action); 122] = [
+pub(super) const DEFAULTS: [(Context, &str, Action); 136] = [
     (Context::Global, "ctrl+c", Action::Clear),
     (Context::Global, "ctrl+d", Action::Exit),
     (Context::Global, "ctrl+z", Action::Suspend),
@@ -88,11 +88,25 @@ pub(super) const DEFAULTS: [(Context, &str, Action); 122] = [
     (Context::Confirmation, "s", Action::Scoped),
     (Context::Confirmation, "3", Action::Deny),
     (Context::Confirmation, "n", Action::Deny),
-    (Context::Confirmation, "esc", Action::Deny),
+    (Context::Confirmation, "esc", Action::Close),
+    (Context::Confirmation, "space", Action::Toggle),
+    (Context::Confirmation, "left", Action::PreviousField),
+    (Context::Confirmation, "right", Action::NextField),
+    (Context::Confirmation, "pageup", Action::ViewerPageUp),
+    (Context::Confirmation, "pagedown", Action::ViewerPageDown),
+    (Context::Confirmation, "home", Action::ViewerTop),
+    (Context::Confirmation, "end", Action::ViewerBottom),
+    (Context::Confirmation, "ctrl+g", Action::Editor),
     (Context::Confirmation, "tab", Action::DenyWithWords),
     (Context::Confirmation, "e", Action::EditFirst),
     (Context::Confirmation, "ctrl+n", Action::NextAsk),
     (Context::Confirmation, "shift+tab", Action::AcceptEdits),
+    (Context::HistorySearch, "ctrl+r", Action::Down),
+    (Context::HistorySearch, "down", Action::Down),
+    (Context::HistorySearch, "up", Action::Up),
+    (Context::HistorySearch, "enter", Action::Accept),
+    (Context::HistorySearch, "tab", Action::Accept),
+    (Context::HistorySearch, "esc", Action::Close),
     (Context::Tree, "up", Action::Up),
     (Context::Tree, "down", Action::Down),
     (Context::Tree, "right", Action::Unfold),

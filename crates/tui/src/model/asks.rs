@@ -39,6 +39,8 @@ pub enum AskKind {
     Permission(Box<Permission>),
     Plan {
         text: String,
+        /// True if the person has changed it.
+        is_edited: bool,
     },
     Questions(Vec<Question>),
     /// A server asks for fields.
@@ -130,6 +132,17 @@ pub(crate) struct Dialog {
     pub(crate) tab: usize,
     pub(crate) chosen: Vec<Vec<usize>>,
     pub(crate) typed: Vec<Option<String>>,
+}
+
+impl Dialog {
+    /// The answer to a question so far, in words.
+    pub(crate) fn answer(&self, tab: usize, question: &Question) -> String {
+        let typed = self.typed.get(tab).cloned().flatten();
+        let picked = self.chosen.get(tab).into_iter().flatten();
+        let labels =
+            picked.filter_map(|at| question.options.get(*at)).map(|(label, _)| label.clone());
+        labels.chain(typed).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// The use of the words in a dialog.

@@ -3,6 +3,7 @@
 use centurion_protocol::SessionId;
 
 use super::Addressee;
+use super::picker::Picker;
 use crate::frame::Line;
 
 #[derive(Clone, Debug)]
@@ -10,6 +11,7 @@ pub(crate) enum Screen {
     Text(TextScreen),
     Sessions(SessionList),
     Viewer(Viewer),
+    Picker(Picker),
 }
 
 /// A text of several lines.

@@ -14,7 +14,7 @@ use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcs
 const ENTER: &[u8] = b"\x1b[22;2t\x1b[?2004h\x1b[?1004h\x1b[>4;2m\x1b[>1u";
 
 /// Asks what the terminal is and can do. Every terminal answers the last question.
-const QUESTIONS: &[u8] = b"\x1b[>q\x1b[?2026$p\x1b[?u\x1b[c";
+const QUESTIONS: &[u8] = b"\x1b[>q\x1b[?2026$p\x1b[?2004$p\x1b[?u\x1b[c";
 
 /// Undoes every mode that may be set, also those of a frame that was cut off in its middle. The cursor is saved first:
 /// leaving the alternate screen and ending a scroll region move it.

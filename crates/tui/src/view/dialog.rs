@@ -6,7 +6,7 @@ use super::Part;
 use crate::frame::{Colour, Line, Place, Style};
 use crate::model::Model;
 use crate::model::asks::{AskKind, Asked, Dialog, FormField, Permission, Purpose, Question};
-use crate::text::{diff, foreign, wrapped};
+use crate::text::{MarkdownStream, diff, foreign, wrapped};
 
 /// The fewest rows of a subject beside which everything else stands in full.
 const SMALLEST_BODY: usize = 6;
@@ -231,8 +231,12 @@ fn keys(asked: &Asked, dialog: &Dialog) -> String {
         AskKind::Permission(permission) if !permission.accepting_edits().is_empty() => {
             "ctrl+n next ask · esc no · shift+tab accept edits".to_owned()
         }
-        AskKind::Permission(_) | AskKind::Plan { .. } => {
-            "ctrl+n next ask · esc no · ctrl+c later".to_owned()
+        AskKind::Permission(_) => "ctrl+n next ask · esc no · ctrl+c later".to_owned(),
+        AskKind::Plan { .. } => {
+            "ctrl+g your editor · pgdn pgup · ctrl+n next ask · ctrl+c later".to_owned()
+        }
+        AskKind::Questions(questions) if dialog.tab >= questions.len() => {
+            "enter gives these answers · a number goes back to one · esc no answer".to_owned()
         }
         AskKind::Questions(_) => "enter next · space picks · ← back · esc no answer".to_owned(),
         AskKind::Form { .. } => "enter next · esc declines".to_owned(),
@@ -257,7 +261,16 @@ fn dim(text: &str) -> Line {
 fn body(asked: &Asked, dialog: &Dialog) -> Vec<Line> {
     match &asked.kind {
         AskKind::Permission(permission) => input_lines(permission),
-        AskKind::Plan { text } => text.lines().map(plain).collect(),
+        AskKind::Plan { text, .. } => {
+            let mut stream = MarkdownStream::new();
+            stream.feed(text);
+            let mut lines = stream.finished_blocks();
+            lines.extend(stream.finish());
+            lines
+        }
+        AskKind::Questions(questions) if dialog.tab >= questions.len() => {
+            vec![plain("Your answers:")]
+        }
         AskKind::Questions(questions) => {
             let question = questions.get(dialog.tab);
             question
@@ -410,7 +423,18 @@ fn question_choices(questions: &[Question], dialog: &Dialog) -> Vec<Line> {
         };
         lines.push(dim(&questions.iter().enumerate().map(tab).collect::<Vec<_>>().join("  ")));
     }
-    let Some(question) = questions.get(dialog.tab) else { return lines };
+    let Some(question) = questions.get(dialog.tab) else {
+        for (at, question) in questions.iter().enumerate() {
+            let said = dialog.answer(at, question);
+            let said = if said.is_empty() { "no answer".to_owned() } else { said };
+            lines.push(choice(
+                &(at + 1).to_string(),
+                &format!("{}: {said}", question.question),
+                false,
+            ));
+        }
+        return lines;
+    };
     let picked = dialog.chosen.get(dialog.tab);
     for (at, (label, about)) in question.options.iter().enumerate() {
         let mark = match picked.is_some_and(|picked| picked.contains(&at)) {

@@ -3,6 +3,7 @@
 use super::rule;
 use super::words::size;
 use crate::frame::{Colour, Line, Style};
+use crate::model::picker::Picker;
 use crate::model::screen::{Screen, SessionList, TextScreen, Viewer};
 use crate::text::{foreign, wrapped};
 
@@ -13,6 +14,7 @@ pub(super) fn screen(screen: &Screen, columns: u16, rows: u16) -> Vec<Line> {
         Screen::Text(text) => text_screen(text, columns, room),
         Screen::Sessions(list) => sessions(list, columns, room),
         Screen::Viewer(viewer) => view_transcript(viewer, columns, room),
+        Screen::Picker(picker) => picker_rows(picker, columns, room),
     }
 }
 
@@ -54,6 +56,26 @@ fn sessions(list: &SessionList, columns: u16, room: usize) -> Vec<Line> {
         lines.push(list_row(false, "no session fits"));
     }
     lines.push(keys("typing searches what was said · enter resumes · esc closes"));
+    lines
+}
+
+fn picker_rows(picker: &Picker, columns: u16, room: usize) -> Vec<Line> {
+    let fitting = picker.fitting();
+    let typed = if picker.is_typed() { format!(" · {}", picker.typed) } else { String::new() };
+    let mut lines = vec![rule(&format!("{}{typed}", picker.title), columns)];
+    let first = (picker.selected + 1).saturating_sub(room);
+    for (at, row) in fitting.iter().enumerate().skip(first).take(room) {
+        let mut line = list_row(at == picker.selected, &row.text);
+        if !row.hint.is_empty() {
+            line.push("  ", Style::PLAIN);
+            line.spans.extend(foreign(&row.hint, Style::DIM));
+        }
+        lines.push(line);
+    }
+    if fitting.is_empty() {
+        lines.push(list_row(false, "nothing fits"));
+    }
+    lines.push(keys(picker.keys()));
     lines
 }
 

@@ -207,6 +207,18 @@ fn questions_are_answered_by_choice_several_choices_and_own_words() {
     stage.press(KeyCode::Char('3'));
     stage.types("green");
     stage.press(KeyCode::Enter);
+    assert!(answers(&stage.take_effects()).is_empty(), "several answers are looked at once more");
+    assert!(stage.shown().contains("1 One?: blue"), "{}", stage.shown());
+    stage.press(KeyCode::Char('1'));
+    stage.press(KeyCode::Char('1'));
+    stage.press(KeyCode::Right);
+    stage.press(KeyCode::Right);
+    assert!(stage.shown().contains("1 One?: red"), "{}", stage.shown());
+    stage.press(KeyCode::Char('1'));
+    stage.press(KeyCode::Char('2'));
+    stage.press(KeyCode::Right);
+    stage.press(KeyCode::Right);
+    stage.press(KeyCode::Enter);
     let effects = stage.take_effects();
     let expected = json!({"One?": "blue", "Many?": "red, blue", "Own?": "green"});
     assert_eq!(answers(&effects)[0]["updatedInput"]["answers"], expected, "{effects:?}");

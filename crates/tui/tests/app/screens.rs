@@ -69,7 +69,7 @@ fn form() -> AskKind {
 fn screens() -> Vec<(&'static str, Stage)> {
     let mut all = vec![("writer", team()), ("Bash", permission())];
     let plan = (0..50).map(|number| format!("{number}. {HARD}\n")).collect::<Vec<_>>().concat();
-    all.push(("Plan", asked(AskKind::Plan { text: plan })));
+    all.push(("Plan", asked(AskKind::Plan { text: plan, is_edited: false })));
     all.push(("Question", asked(questions())));
     all.push(("tickets", asked(form())));
     let choices = vec!["no".to_owned(), format!("yes {HARD}")];
