@@ -119,6 +119,10 @@ pub(crate) struct FormatArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) input_format: InputFormat,
 
+    /// In the terminal: lines in words, one below the other, and numbered answers, for a screen reader
+    #[arg(long)]
+    pub(crate) ax_screen_reader: bool,
+
     /// With stream-json: also print pieces of answers as they arrive
     #[arg(long)]
     pub(crate) include_partial_messages: bool,

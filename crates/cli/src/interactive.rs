@@ -2,7 +2,11 @@
 
 mod desk;
 mod files;
+mod images;
 mod key_files;
+mod lists;
+mod names;
+mod own_commands;
 mod own_shell;
 
 use std::io::{self, IsTerminal as _};
@@ -11,11 +15,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use centurion_engine::{Answerer, BUILT_IN_COMMANDS, Handle, Options, Session, Start, View};
-use centurion_protocol::{SystemWorld, World};
+use centurion_protocol::{Env, SystemWorld, World};
 use centurion_tools::guard;
 use centurion_tui::{
     App, AskKind, AskNumber, Asked, Capabilities, CommandHint, Fact, Happening, InlineSurface,
-    KEEPER_ARGUMENT, KeeperProgram, Left, Look, Model, Terminal, TerminalFront, TerminalOptions,
+    Input, KEEPER_ARGUMENT, KeeperProgram, Key, KeyCode, Left, Look, Model, PlainSurface, Surface,
+    Terminal, TerminalFront, TerminalOptions, TwoScreens,
 };
 
 use self::desk::ProgramDesk;
@@ -28,6 +33,9 @@ use crate::setup::{self, Lasting, SessionIo};
 use crate::signals::Signals;
 use crate::surroundings::Surroundings;
 use crate::trust;
+
+/// The exit code of a program that Ctrl+C ends.
+const INTERRUPTED: u8 = 130;
 
 /// Said behind the reason where no model can be reached.
 const NO_MODEL: &str = "No model answers yet. Set `ANTHROPIC_API_KEY` (or `OPENAI_API_KEY`), or start a model server on this machine \
@@ -45,10 +53,10 @@ pub(crate) fn is_wanted(args: &RunArgs) -> bool {
 }
 
 /// Takes the terminal, which is put back as it was however this process ends.
-fn enter() -> anyhow::Result<Terminal> {
+fn enter(is_plain: bool) -> anyhow::Result<Terminal> {
     let args = vec![guard::ARGUMENT.into(), KEEPER_ARGUMENT.into()];
     let keeper = KeeperProgram { program: std::env::current_exe()?, args };
-    let terminal = Terminal::enter(TerminalOptions { is_plain: false, keeper: Some(keeper) })?;
+    let terminal = Terminal::enter(TerminalOptions { is_plain, keeper: Some(keeper) })?;
     if let Some(keeper) = terminal.keeper_id() {
         guard::spare(keeper);
     }
@@ -62,9 +70,20 @@ enum End {
     Signal(u8),
 }
 
+/// Tells whether a screen reader reads along, or the terminal can do nothing but show lines.
+fn is_plain(is_asked_for: bool, env: &Env) -> bool {
+    let is_set =
+        |name: &str| env.get(name).is_some_and(|value| !matches!(value, "" | "0" | "false"));
+    is_asked_for
+        || ["ACCESSIBLE", "CLAUDE_AX_SCREEN_READER"].into_iter().any(is_set)
+        || env.get("TERM") == Some("dumb")
+}
+
 /// Runs sessions until the person leaves.
 pub(crate) async fn run(mut args: RunArgs) -> anyhow::Result<ExitCode> {
-    let mut terminal = enter()?;
+    let is_plain = is_plain(args.format.ax_screen_reader, &Surroundings::observe()?.env);
+    args.format.ax_screen_reader = is_plain;
+    let mut terminal = enter(is_plain)?;
     args.format.include_partial_messages = true;
     args.delegation.forward_subagent_text = true;
     // Without a model a person is told what to set.
@@ -82,9 +101,10 @@ pub(crate) async fn run(mut args: RunArgs) -> anyhow::Result<ExitCode> {
         match left {
             End::Left(Left::Shell) => return Ok(ExitCode::SUCCESS),
             End::Signal(code) => return Ok(ExitCode::from(code)),
-            End::Left(Left::Session(id)) => {
+            End::Left(ref left @ (Left::Session(id) | Left::Branch(id))) => {
                 args.session.continue_last = false;
                 args.session.session_id = None;
+                args.session.fork_session = matches!(left, Left::Branch(_));
                 args.session.resume = Some(Some(id));
             }
         }
@@ -104,15 +124,19 @@ async fn one_session(
     let mut model = Model::default();
     model.set_commands(BUILT_IN_COMMANDS.iter().map(hint).chain(own_commands()).collect());
     model.set_history(kept.history());
-    model.restore_drafts(kept.drafts());
+    if args.format.ax_screen_reader {
+        model.set_plain();
+    } else {
+        model.restore_drafts(kept.drafts());
+    }
     let front = TerminalFront::new(model);
     let desk = Arc::new(ProgramDesk::new(&surroundings, kept, &front));
     desk.read_keys();
     if lists {
         desk.list_sessions();
     }
-    let session = play(args, &surroundings, &front, first);
-    Box::pin(show(terminal, &surroundings, &front, desk, session)).await
+    let session = play(args, &surroundings, &front, &desk, first);
+    Box::pin(show(terminal, &surroundings, &front, Arc::clone(&desk), session)).await
 }
 
 /// Plays a session that is made elsewhere, such as the demo's, with a prompt of its own.
@@ -124,8 +148,13 @@ pub(crate) async fn perform<F>(
 where
     F: AsyncFnOnce(Arc<dyn View>) -> anyhow::Result<Options>,
 {
-    let terminal = enter()?;
-    let front = TerminalFront::new(Model::default());
+    let is_plain = is_plain(false, &surroundings.env);
+    let terminal = enter(is_plain)?;
+    let mut model = Model::default();
+    if is_plain {
+        model.set_plain();
+    }
+    let front = TerminalFront::new(model);
     let desk = Arc::new(ProgramDesk::new(surroundings, Kept::new(surroundings), &front));
     let session = async {
         let view = Arc::clone(&front) as Arc<dyn View>;
@@ -152,7 +181,14 @@ async fn show(
         told.happens(Happening::Fact(Fact::Said(line.to_owned())));
     })));
     let look = Look::from_environment(|name| surroundings.env.get(name).map(str::to_owned));
-    let surface = Box::new(InlineSurface::new(terminal.size(), look, Capabilities::default()));
+    let is_plain = terminal.is_plain();
+    let surface: Box<dyn Surface> = if is_plain {
+        Box::new(PlainSurface::new(look))
+    } else {
+        let size = terminal.size();
+        let first = InlineSurface::new(size, look, Capabilities::default());
+        Box::new(TwoScreens::new(first, look, size))
+    };
     let mut app = App::new(Arc::clone(front), terminal, surface, desk as _, Arc::new(SystemWorld));
     let mut signals = Signals::with_hangup()?;
     let mut session = pin!(session);
@@ -160,7 +196,9 @@ async fn show(
         biased;
         left = app.run() => (left.map(End::Left).map_err(anyhow::Error::from), false),
         ended = &mut session => (ended.map(|()| End::Left(Left::Shell)), true),
-        code = signals.next() => (Ok(End::Signal(code)), false),
+        code = told_to_end(&mut signals, is_plain.then_some(&**front)) => {
+            (Ok(End::Signal(code)), false)
+        }
     };
     if let Some(handle) = front.session().filter(|_| !has_ended) {
         handle.stop();
@@ -176,11 +214,26 @@ async fn show(
     Ok((left?, terminal))
 }
 
+/// Waits for a signal that ends the program; its exit code. Where the terminal edits lines, Ctrl+C is a signal too: a key
+/// for the session.
+async fn told_to_end(signals: &mut Signals, front: Option<&TerminalFront>) -> u8 {
+    loop {
+        match (signals.next().await, front) {
+            (INTERRUPTED, Some(front)) => {
+                let key = Key::plain(KeyCode::Char('c')).ctrl();
+                front.happens(Happening::Input(&Input::Key(key)));
+            }
+            (code, _) => return code,
+        }
+    }
+}
+
 /// Opens a session and runs it to its end.
 async fn play(
     args: &RunArgs,
     surroundings: &Surroundings,
     front: &Arc<TerminalFront>,
+    desk: &ProgramDesk,
     first: Option<String>,
 ) -> anyhow::Result<()> {
     let mut configuration = Configuration::load(surroundings, &args.settings)?;
@@ -194,6 +247,7 @@ async fn play(
     let answerer = Some(Arc::clone(front) as Arc<dyn Answerer>);
     let io = SessionIo { world: Arc::clone(&world), view, host: None, mirror: None, answerer };
     let (options, lasting) = setup::options(args, surroundings, configuration, io).await?;
+    desk.configure(lasting.settings.clone());
     let mut session = Box::pin(open(options, surroundings, front)).await?;
     if let Some(name) = &args.session.name {
         session.handle().rename(name);
@@ -249,9 +303,20 @@ fn hint(command: &centurion_engine::BuiltInCommand) -> CommandHint {
 /// The commands that the terminal carries out itself.
 fn own_commands() -> impl Iterator<Item = CommandHint> {
     [
-        ("config", "", "Show settings, who set them, and what is wrong with them"),
+        ("branch", "", "Go on in a copy of this session"),
+        ("config", "[word]", "Search the settings: what counts, and who set it"),
+        ("copy", "[n]", "Copy the last answer, or an earlier one"),
+        ("diff", "", "Show what has changed in the checkout since its last commit"),
         ("doctor", "", "Show settings, their problems, and what this machine can do"),
         ("exit", "", "Leave"),
+        ("keybindings", "", "Change your keys in your editor"),
+        ("list-agents", "", "List the agents of this session: view, focus, stop"),
+        ("plan", "[what]", "Plan first: nothing changes until you approve"),
+        ("plugin", "", "List the plugins"),
+        ("sandbox", "", "Show what this machine can confine"),
+        ("statusline", "[what]", "Have an agent set up your status line"),
+        ("theme", "[name]", "Choose the colours"),
+        ("trust", "", "Show whether this folder is trusted, and what of it"),
         ("stop", "[agent]", "Stop an agent, or all in the background"),
     ]
     .into_iter()

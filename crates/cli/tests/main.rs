@@ -14,6 +14,8 @@ mod agent_storms;
 mod agents;
 #[path = "program/around.rs"]
 mod around;
+#[path = "program/at_terminal.rs"]
+mod at_terminal;
 #[path = "program/bounds.rs"]
 mod bounds;
 #[path = "program/cache.rs"]

@@ -1,9 +1,11 @@
 //! The loop: what comes from the terminal first, then effects, then a frame. It sleeps while nothing happens.
 
 mod link;
+mod status;
 
 pub use self::link::earlier;
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -16,12 +18,14 @@ use centurion_protocol::{SessionId, World};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 
+use crate::attachment::Attachment;
 use crate::effect::Effect;
 use crate::fold::{Fact, Happening};
 use crate::frame::Size;
 use crate::front::TerminalFront;
 use crate::input::{Input, TerminalReply};
 use crate::model::Moment;
+use crate::model::prompts::PromptNumber;
 use crate::notify::Notifier;
 use crate::surface::Surface;
 use crate::terminal::Terminal;
@@ -45,6 +49,9 @@ pub trait Desk {
 
     /// Has a person change a text in an editor, which has the terminal until then.
     fn edit(&self, text: &str) -> io::Result<String>;
+
+    /// Has a person change their keys in the editor; whether it ended well.
+    fn edit_keys(&self) -> io::Result<bool>;
 }
 
 /// The way in which a person left.
@@ -54,6 +61,8 @@ pub enum Left {
     Shell,
     /// To another session.
     Session(SessionId),
+    /// To a copy of a session.
+    Branch(SessionId),
 }
 
 /// The terminal at work.
@@ -63,6 +72,8 @@ pub struct App {
     surface: Box<dyn Surface>,
     desk: Arc<dyn Desk>,
     world: Arc<dyn World>,
+    /// The images of prompts that follow.
+    attached: HashMap<PromptNumber, Vec<Attachment>>,
     /// Effects that wait for the session to open.
     early: Vec<Effect>,
     running: FuturesUnordered<DeskFuture>,
@@ -75,6 +86,7 @@ pub struct App {
     last_look: Option<Moment>,
     last_files: Option<Moment>,
     is_thinking_off: bool,
+    status: status::StatusWatch,
     /// The way in which the terminal notifies, as far as it has told its name.
     notifier: Notifier,
     out: Vec<u8>,
@@ -95,6 +107,7 @@ impl App {
             surface,
             desk,
             world,
+            attached: HashMap::new(),
             early: Vec::new(),
             running: FuturesUnordered::new(),
             size,
@@ -104,6 +117,7 @@ impl App {
             last_look: None,
             last_files: None,
             is_thinking_off: false,
+            status: status::StatusWatch::default(),
             notifier: Notifier::default(),
             out: Vec::new(),
         }
@@ -136,6 +150,7 @@ impl App {
             self.is_changed = true;
             self.pass_time().await?;
             self.look();
+            self.watch_status();
             if let Some(left) = self.carry_out().await? {
                 return Ok(left);
             }
@@ -208,7 +223,7 @@ impl App {
         let model = self.front.model();
         let frame = self.is_changed.then(|| self.last_frame.map_or(Moment::ZERO, |it| it + FRAME));
         let reply = self.asked_terminal.map(|at| at + REPLY_PATIENCE);
-        [model.next_tick(), frame, reply].into_iter().flatten().min()
+        [model.next_tick(), frame, reply, self.status.due].into_iter().flatten().min()
     }
 
     fn is_frame_due(&self) -> bool {
@@ -256,7 +271,19 @@ impl App {
             match effect {
                 Effect::Exit => return Ok(Some(Left::Shell)),
                 Effect::Resume(session) => return Ok(Some(Left::Session(session))),
+                Effect::Branch => match self.front.session().map(|handle| handle.id()) {
+                    Some(session) => return Ok(Some(Left::Branch(session))),
+                    None => self.says(Fact::Notice("the session is not open yet".to_owned())),
+                },
+                Effect::EditKeys => {
+                    let edited = self.suspended(|desk| desk.edit_keys().map(drop)).await;
+                    self.told_of_editor(edited.err());
+                    self.last_files = None;
+                    self.look_at_files();
+                }
                 Effect::Redraw => self.surface.forget(),
+                Effect::Attach { number, images } => drop(self.attached.insert(number, images)),
+                Effect::Restyle(theme) => self.surface.restyle(theme),
                 Effect::Suspend => self.stop().await?,
                 Effect::ReadInEditor(text) => {
                     let read = self.suspended(|desk| desk.edit(&text)).await;

@@ -3,7 +3,9 @@
 use centurion_protocol::{AgentId, SessionId};
 use serde_json::Value;
 
+use crate::attachment::Attachment;
 use crate::draft::Draft;
+use crate::look::Theme;
 use crate::model::asks::AskNumber;
 use crate::model::prompts::{PromptNumber, When};
 
@@ -13,6 +15,8 @@ pub enum Effect {
     Submit { number: PromptNumber, text: String, when: When },
     /// Sends words to another agent.
     Tell { agent: AgentId, number: PromptNumber, text: String, when: When },
+    /// Sends images along with the prompt of this number, which follows.
+    Attach { number: PromptNumber, images: Vec<Attachment> },
     /// Takes back what no turn has read.
     Withdraw(PromptNumber),
     /// Stops the main agent's turn.
@@ -29,10 +33,16 @@ pub enum Effect {
     SetMode(String),
     /// Lets the model think before it answers, or not.
     ToggleThinking,
+    /// Asks for the status line of a state, in the documented shape.
+    StatusLine(Value),
+    /// Shows everything in the colours of a theme.
+    Restyle(Theme),
     /// Asks whether files of the person's that the terminal follows have changed.
     LookAtFiles,
     /// Asks for the image that was copied last.
     PasteImage,
+    /// Asks for the image of a path that was pasted.
+    ReadImage { path: String, pasted: String },
     /// Asks for a page of a transcript.
     Page { agent: Option<AgentId>, before: Option<u64> },
     /// Asks for what a command shows.
@@ -41,6 +51,12 @@ pub enum Effect {
     ListSessions,
     /// Asks in which sessions something was said.
     SearchSessions(String),
+    /// Leaves this session for a copy of it.
+    Branch,
+    /// Has the person change their keys in an editor.
+    EditKeys,
+    /// Keeps a setting of the person's own.
+    KeepSetting { key: &'static str, value: String },
     /// Leaves this session for another one.
     Resume(SessionId),
     /// Asks for files whose names fit a word.

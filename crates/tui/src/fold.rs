@@ -2,18 +2,24 @@
 
 mod answer;
 mod ask;
+mod brought;
 mod chat;
+mod commands;
 mod events;
 mod facts;
+mod images;
 mod intent;
 mod lines;
 mod panes;
 mod picker;
+mod plain;
 mod send;
 
 use centurion_protocol::sdk::EventBody;
 
 pub use self::facts::Fact;
+pub(crate) use self::lines::change_lines;
+use crate::attachment::dragged_image;
 use crate::draft::Draft;
 use crate::effect::Effect;
 use crate::input::Input;
@@ -95,13 +101,18 @@ fn input_came(model: &mut Model, input: &Input, effects: &mut Vec<Effect>) {
                 Hearer::Dialog => ask::paste(model, text),
                 Hearer::Chat => false,
             };
-            if !is_taken {
-                model.draft_mut().paste(text);
-                chat::draft_changed(model, effects);
+            if is_taken {
+                return;
             }
+            if let Some(path) = dragged_image(text) {
+                return effects.push(Effect::ReadImage { path, pasted: text.clone() });
+            }
+            model.draft_mut().paste(text);
+            chat::draft_changed(model, effects);
         }
         Input::Focus(is_focused) => model.facts.is_away = !*is_focused,
         Input::Resized(size) => model.size = *size,
+        Input::Line(text) => plain::line(model, text, effects),
         Input::Mouse(_) | Input::Reply(_) => {}
     }
 }

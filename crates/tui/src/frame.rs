@@ -177,6 +177,8 @@ pub struct Frame {
     pub live: Vec<Line>,
     /// The place of the cursor in the live region; without one it is hidden.
     pub cursor: Option<Place>,
+    /// True if the live region takes the whole window, for as long as frames say so.
+    pub is_whole: bool,
     /// The title of the window, if it is ours to set.
     pub title: Option<String>,
 }

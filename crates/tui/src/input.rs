@@ -13,6 +13,8 @@ use crate::frame::{Place, Size};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     Key(Key),
+    /// A whole line, where the terminal edits lines itself; without its end.
+    Line(String),
     /// Pasted text, as it was pasted; line ends are `\n`.
     Paste(String),
     Resized(Size),

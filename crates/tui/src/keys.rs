@@ -82,10 +82,10 @@ impl Bindings {
         }
     }
 
-    /// What a place itself makes of one key: `Some(None)` where the key is switched off. No chord begins or goes on by this.
-    pub(crate) fn own(&self, context: Context, key: Key) -> Option<Option<Action>> {
+    /// The action of one key in a place itself. No chord begins or goes on by this.
+    pub(crate) fn own(&self, context: Context, key: Key) -> Option<Action> {
         let is_alone = self.begun.is_empty();
-        self.bound(context, &[key]).filter(|_| is_alone).map(|it| it.action)
+        self.bound(context, &[key]).filter(|_| is_alone)?.action
     }
 
     /// Forgets a chord that has begun: another place has the focus.

@@ -9,6 +9,7 @@
 //! - `input`: turns a terminal's bytes into keys, pastes and replies.
 //! - `keys`: the meaning of keys, from defaults and `keybindings.json`.
 //! - `draft`: the text that a person is writing.
+//! - `attachment`: images that go along with a prompt.
 //! - `terminal`: the modes of the terminal, and its bytes; `keeper` restores it after a kill.
 //! - `text`: foreign text, Markdown, code and diffs as lines.
 //!
@@ -19,6 +20,7 @@
 //! - `front`, `app`: the front of a session, and the loop that carries effects out and draws.
 
 mod app;
+mod attachment;
 mod draft;
 mod effect;
 mod fold;
@@ -36,6 +38,7 @@ mod text;
 mod view;
 
 pub use app::{App, Desk, DeskFuture, Left, earlier};
+pub use attachment::{Attachment, NoImage};
 pub use draft::{
     Completion, Draft, DraftError, EditAction, History, Submission, load_draft, save_draft,
 };
@@ -48,13 +51,13 @@ pub use input::{
 };
 pub use keeper::{KEEPER_ARGUMENT, KeeperProgram, run as run_keeper};
 pub use keys::{Action, Bindings, Context, KeyMistake, Meaning};
-pub use look::Look;
+pub use look::{Look, Theme};
 pub use model::asks::{AskKind, AskNumber, Asked, FieldKind, FormField, Permission, Question};
 pub use model::picker::{PickFor, PickRow, Picker};
 pub use model::prompts::{PromptNumber, When};
 pub use model::screen::SessionEntry;
 pub use model::{CommandHint, Model, Moment};
-pub use surface::{Capabilities, InlineSurface, PlainSurface, Surface};
+pub use surface::{Capabilities, InlineSurface, PlainSurface, Surface, TwoScreens};
 pub use terminal::{Terminal, TerminalOptions};
 pub use text::{MarkdownStream, PROSE_COLUMNS, diff, foreign, foreign_text, highlighted, wrapped};
 pub use view::view;

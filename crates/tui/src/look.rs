@@ -2,6 +2,36 @@
 
 use crate::frame::{Colour, Style};
 
+/// The colours that a person wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Theme {
+    /// The terminal's own sixteen colours, which fit its background.
+    #[default]
+    Terminal,
+    /// The same without the pair of red and green.
+    Daltonized,
+    /// No colours.
+    Plain,
+}
+
+impl Theme {
+    /// The names of all themes, as settings have them. Dark or light is the terminal's own affair.
+    pub const NAMES: [(&'static str, Self); 8] = [
+        ("auto", Self::Terminal),
+        ("dark", Self::Terminal),
+        ("light", Self::Terminal),
+        ("dark-ansi", Self::Terminal),
+        ("light-ansi", Self::Terminal),
+        ("dark-daltonized", Self::Daltonized),
+        ("light-daltonized", Self::Daltonized),
+        ("no-colour", Self::Plain),
+    ];
+
+    pub fn named(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, theme)| *theme)
+    }
+}
+
 /// The looks that may be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
@@ -9,13 +39,12 @@ pub struct Look {
     pub colours: bool,
     /// Characters beyond ASCII.
     pub unicode: bool,
-    /// Things that turn and count while an agent works.
-    pub motion: bool,
+    pub theme: Theme,
 }
 
 impl Default for Look {
     fn default() -> Self {
-        Self { colours: true, unicode: true, motion: true }
+        Self { colours: true, unicode: true, theme: Theme::Terminal }
     }
 }
 
@@ -28,12 +57,19 @@ impl Look {
             let locale = locale.to_ascii_lowercase();
             locale.contains("utf-8") || locale.contains("utf8")
         });
-        Self { colours: value("NO_COLOR").is_none(), unicode, motion: true }
+        Self { colours: value("NO_COLOR").is_none(), unicode, theme: Theme::Terminal }
     }
 
     /// The style that may be shown.
     pub(crate) fn style(self, style: Style) -> Style {
-        if self.colours { style } else { style.coloured(Colour::Default) }
+        let colour = match (self.theme, style.colour) {
+            _ if !self.colours => Colour::Default,
+            (Theme::Plain, _) => Colour::Default,
+            (Theme::Daltonized, Colour::Red) => Colour::Magenta,
+            (Theme::Daltonized, Colour::Green) => Colour::Blue,
+            (_, colour) => colour,
+        };
+        style.coloured(colour)
     }
 
     /// The grapheme that may be shown, as wide as the one that is asked for.
@@ -91,6 +127,17 @@ mod tests {
         assert!(!look(&[]).unicode);
         assert!(!look(&[("NO_COLOR", "1")]).colours);
         assert!(look(&[("NO_COLOR", "")]).colours);
+    }
+
+    #[test]
+    fn a_theme_changes_colours_and_no_color_wins() {
+        let red = Style::of(Colour::Red).bold();
+        let of = |theme, colours| Look { colours, theme, ..Look::default() }.style(red);
+        assert_eq!(of(Theme::Terminal, true), red);
+        assert_eq!(of(Theme::Daltonized, true), Style::of(Colour::Magenta).bold());
+        assert_eq!(of(Theme::Plain, true), Style::BOLD);
+        assert_eq!(of(Theme::Daltonized, false), Style::BOLD);
+        assert_eq!(Theme::named("light-daltonized"), Some(Theme::Daltonized));
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub(crate) mod prompts;
 pub(crate) mod screen;
 pub(crate) mod talk;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use centurion_protocol::{AgentId, SessionId};
@@ -23,6 +23,7 @@ use self::menu::Menu;
 use self::prompts::Prompts;
 use self::screen::Screen;
 use self::talk::Talk;
+use crate::attachment::Attachment;
 use crate::draft::{Draft, History, Vi};
 use crate::frame::{Line, Size};
 use crate::keys::Bindings;
@@ -63,25 +64,38 @@ pub struct Model {
     pub(crate) bindings: Bindings,
     pub(crate) hands: Hands,
     pub(crate) taste: Taste,
+    pub(crate) images: Images,
     /// A line that tells of the last thing that a key did; until the next key.
     pub(crate) notice: Option<String>,
     /// The commands that can be typed, each with its hint.
     pub(crate) commands: Vec<CommandHint>,
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 /// The ways in which a person wants things, from their settings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Taste {
     /// vi keys, where they are wanted.
     pub(crate) vi: Option<Vi>,
+    /// True if lines are written one below the other, and lines are read.
+    pub(crate) is_plain: bool,
     /// True if nothing is to turn or count.
     pub(crate) is_still: bool,
     /// True if each byte is long on its way: ticks are rarer.
     pub(crate) is_far: bool,
+    /// True if a command of the person's own makes rows of the status.
+    pub(crate) wants_status: bool,
     /// The rows that the person's own command has made for the status line.
     pub(crate) status: Vec<Line>,
     /// The same for rows of agents.
     pub(crate) agent_rows: HashMap<AgentId, Line>,
+}
+
+/// The images that drafts and prompts name, by the label that names them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Images {
+    pub(crate) last: u64,
+    pub(crate) kept: VecDeque<(String, Attachment)>,
 }
 
 /// The facts of the session that the status line shows.
@@ -171,10 +185,11 @@ impl Model {
 
     /// The moment of the next tick; `None` where nothing moves.
     pub fn next_tick(&self) -> Option<Moment> {
-        let moves = self.talk.is_busy
-            || !self.talk.shells.is_empty()
-            || self.agents.any_at_work()
-            || self.agents.any_leaving(self.now);
+        let moves = !self.taste.is_plain
+            && (self.talk.is_busy
+                || !self.talk.shells.is_empty()
+                || self.agents.any_at_work()
+                || self.agents.any_leaving(self.now));
         let tick = moves.then(|| self.now + self.tick());
         let save = self.unsaved.values().min().map(|changed| *changed + SAVE_AFTER);
         let ask = self.asks.next_change(self.hands.last_key).filter(|_| self.screen.is_none());
@@ -207,6 +222,12 @@ impl Model {
 
     pub fn set_bindings(&mut self, bindings: Bindings) {
         self.bindings = bindings;
+    }
+
+    /// Shows lines one below the other from now on, in words for a screen reader.
+    pub fn set_plain(&mut self) {
+        self.taste.is_plain = true;
+        self.taste.is_still = true;
     }
 
     /// The prompts of earlier sessions, oldest first.

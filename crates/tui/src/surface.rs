@@ -6,14 +6,17 @@ mod capabilities;
 mod inline;
 mod plain;
 mod row;
+mod whole;
 mod writer;
 
 pub use capabilities::Capabilities;
 pub use inline::InlineSurface;
 pub use plain::PlainSurface;
+pub use whole::TwoScreens;
 
 use crate::frame::{Frame, Size};
 use crate::input::TerminalReply;
+use crate::look::Theme;
 
 /// Turns frames into bytes for a terminal.
 pub trait Surface {
@@ -39,6 +42,9 @@ pub trait Surface {
 
     /// Writes the whole live region again at the next draw: after Ctrl+L, an editor or a suspension.
     fn forget(&mut self);
+
+    /// Shows everything from now on in the colours of a theme.
+    fn restyle(&mut self, theme: Theme);
 
     /// Leaves the terminal to what comes after us: the live region is gone, the cursor below what was printed.
     fn leave(&mut self, out: &mut Vec<u8>);

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 pub(crate) use modes::{Kept, restore_termios};
 
 use crate::frame::Size;
-use crate::input::{Input, InputParser, TerminalReply, unbracketed_paste};
+use crate::input::{Input, InputParser, Key, KeyCode, TerminalReply, unbracketed_paste};
 use crate::keeper::{Keeper, KeeperProgram};
 
 /// The pause after which what has begun is whole: a lone Escape is a key, a window keeps its size.
@@ -30,6 +30,9 @@ const READ: usize = 64 * 1024;
 
 /// The mode in which pastes are marked.
 const BRACKETED_PASTE: u16 = 2004;
+
+/// The longest line that is taken whole.
+const LONGEST_LINE: usize = 1 << 20;
 
 /// The settings of a [`Terminal`].
 #[derive(Clone, Debug, Default)]
@@ -56,6 +59,8 @@ pub struct Terminal {
     resize_at: Option<Instant>,
     /// True if the terminal is known to mark what is pasted.
     brackets_pastes: bool,
+    /// The beginning of a line, where the terminal edits lines itself.
+    line: Vec<u8>,
 }
 
 impl Terminal {
@@ -84,9 +89,15 @@ impl Terminal {
             escape_at: None,
             resize_at: None,
             brackets_pastes: false,
+            line: Vec::new(),
         };
         terminal.resume()?;
         Ok(terminal)
+    }
+
+    /// Tells whether the terminal edits lines itself.
+    pub fn is_plain(&self) -> bool {
+        self.options.is_plain
     }
 
     /// The size of the window.
@@ -203,9 +214,18 @@ impl Terminal {
             None => return Ok(()),
             Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
             Some(Err(error)) => return Err(error),
+            // Ctrl+D, where the terminal edits lines.
+            Some(Ok(0)) if self.options.is_plain => {
+                self.inputs.push_back(Input::Key(Key::plain(KeyCode::Char('d')).ctrl()));
+                return Ok(());
+            }
             Some(Ok(0)) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Some(Ok(count)) => count,
         };
+        if self.options.is_plain {
+            self.take_lines(&buffer[..count]);
+            return Ok(());
+        }
         let mut out = Vec::new();
         self.parser.feed(&buffer[..count], &mut out);
         self.brackets_pastes |= out.iter().any(tells_brackets);
@@ -215,6 +235,22 @@ impl Terminal {
         self.inputs.extend(out);
         self.escape_at = self.parser.is_pending().then(|| Instant::now() + PAUSE);
         Ok(())
+    }
+}
+
+impl Terminal {
+    /// Takes bytes of lines; one that has no end waits for it.
+    fn take_lines(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            match byte {
+                b'\n' => {
+                    let line = std::mem::take(&mut self.line);
+                    self.inputs.push_back(Input::Line(String::from_utf8_lossy(&line).into_owned()));
+                }
+                byte if self.line.len() < LONGEST_LINE => self.line.push(*byte),
+                _ => {}
+            }
+        }
     }
 }
 

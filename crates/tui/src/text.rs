@@ -4,6 +4,7 @@ mod diff;
 mod foreign;
 mod highlight;
 mod markdown;
+mod sgr;
 mod width;
 mod wrap;
 
@@ -11,5 +12,6 @@ pub use diff::diff;
 pub use foreign::{foreign, foreign_text};
 pub use highlight::highlighted;
 pub use markdown::MarkdownStream;
+pub(crate) use sgr::coloured;
 pub(crate) use width::{graphemes, text_width};
 pub use wrap::{PROSE_COLUMNS, wrapped};

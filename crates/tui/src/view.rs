@@ -1,12 +1,16 @@
 //! The view: what a terminal of a size shows of a model. Knows no clock, terminal, file or task.
 
 pub(crate) mod dialog;
+mod plain;
 mod prompt;
 mod screens;
 mod tree;
 pub(crate) mod words;
 
+use crate::draft::ViMode;
 use crate::frame::{Colour, Frame, Line, Place, Size, Style};
+use crate::keys::{Action, Context};
+use crate::model::screen::Screen;
 use crate::model::{Focus, Model};
 use crate::text::foreign;
 
@@ -18,8 +22,13 @@ pub(crate) fn is_prompt_alone(size: Size) -> bool {
     size.columns < SMALLEST.columns || size.rows < SMALLEST.rows
 }
 
-/// The most rows of a screen: the row above it belongs to what was printed.
-pub(crate) fn screen_rows(size: Size) -> u16 {
+/// The rows of the viewer, which has the terminal's other screen.
+pub(crate) fn viewer_rows(size: Size) -> u16 {
+    size.rows
+}
+
+/// The most rows of another screen: the row above it belongs to what was printed.
+fn screen_rows(size: Size) -> u16 {
     size.rows.saturating_sub(1)
 }
 
@@ -30,6 +39,9 @@ pub(crate) fn dialog_rows(size: Size) -> u16 {
 
 /// The frame that shows the model.
 pub fn view(model: &Model, size: Size) -> Frame {
+    if model.taste.is_plain {
+        return plain::plain(model);
+    }
     let mut frame = whole_rows(model, size);
     let columns = usize::from(size.columns);
     for line in frame.live.iter_mut().filter(|line| line.width() > columns) {
@@ -50,7 +62,9 @@ fn whole_rows(model: &Model, size: Size) -> Frame {
     }
     let half = (size.rows / 2).max(4);
     if let Some(screen) = &model.screen {
-        frame.live = screens::screen(screen, size.columns, screen_rows(size));
+        frame.is_whole = matches!(screen, Screen::Viewer(_));
+        let rows = if frame.is_whole { viewer_rows(size) } else { screen_rows(size) };
+        frame.live = screens::screen(screen, size.columns, rows);
         if let (Some(asks), Some(last)) = (asking(model), frame.live.last_mut()) {
             last.spans.insert(0, crate::frame::Span::new(format!(" {asks} ·"), Style::BOLD));
         }
@@ -64,12 +78,13 @@ fn whole_rows(model: &Model, size: Size) -> Frame {
         return frame;
     }
     let prompt = prompt::prompt(model, size.columns, (half / 2).max(1));
-    let below = prompt.lines.len() + 1;
+    let below = prompt.lines.len() + 1 + model.taste.status.len();
     let room = usize::from(half).saturating_sub(below);
     frame.live = above_prompt(model, size, room);
     let offset = u16::try_from(frame.live.len()).unwrap_or(u16::MAX);
     frame.cursor = prompt.cursor.map(|place| Place { row: place.row + offset, ..place });
     frame.live.extend(prompt.lines);
+    frame.live.extend(model.taste.status.iter().cloned());
     frame.live.push(status(model, size.columns));
     frame
 }
@@ -174,6 +189,9 @@ fn shells(model: &Model, columns: u16) -> Vec<Line> {
     rows.collect()
 }
 
+/// The time after which a person is told how to let a call go on in the background.
+const BACKGROUND_HINT: std::time::Duration = std::time::Duration::from_secs(2);
+
 /// The frames of the spinner.
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -199,7 +217,7 @@ fn activity(model: &Model) -> Vec<Line> {
         })
         .collect();
     let tick = usize::try_from(model.now.as_millis() / 250).unwrap_or_default();
-    let mark = SPINNER.get(tick % SPINNER.len()).unwrap_or(&"●");
+    let mark = SPINNER.get(tick % SPINNER.len()).filter(|_| !model.taste.is_still).unwrap_or(&"●");
     let what = match talk.waits {
         Some(centurion_protocol::sdk::WaitsFor::Person) => "waits for you",
         Some(centurion_protocol::sdk::WaitsFor::Provider) => "waits for the provider",
@@ -214,6 +232,15 @@ fn activity(model: &Model) -> Vec<Line> {
     let mut line = Line::flush().with(format!("{mark} {what} · {took}"), Style::of(Colour::Yellow));
     if talk.received > 0 {
         line.push(format!(" · ↓ {}", words::amount(talk.received)), Style::DIM);
+    }
+    let can_background = talk.running.iter().any(|call| {
+        let is_waited_for = matches!(call.tool.as_str(), "Agent" | "Task" | "Bash");
+        is_waited_for && model.now.saturating_sub(call.began) >= BACKGROUND_HINT
+    });
+    if let Some(keys) =
+        model.bindings.shown(Context::Chat, Action::Background).filter(|_| can_background)
+    {
+        line.push(format!(" · {keys} goes on without waiting"), Style::DIM);
     }
     line.push(" · esc stops this turn only", Style::DIM);
     lines.push(line);
@@ -236,6 +263,9 @@ fn status(model: &Model, columns: u16) -> Line {
     let mut words: Vec<String> = Vec::new();
     if let Some(asks) = asking(model).filter(|_| model.asks.dialog.is_none()) {
         words.push(format!("{asks}: alt+a"));
+    }
+    if model.taste.vi.as_ref().is_some_and(|vi| vi.mode == ViMode::Normal) {
+        words.push("NORMAL".to_owned());
     }
     words.push(if facts.mode == "default" { "manual".to_owned() } else { facts.mode.clone() });
     if !is_narrow && !facts.model.is_empty() {

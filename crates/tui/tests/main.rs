@@ -6,10 +6,14 @@
 mod asks;
 #[path = "app/failures.rs"]
 mod failures;
+#[path = "app/features.rs"]
+mod features;
 #[path = "app/frames.rs"]
 mod frames;
 #[path = "app/keys.rs"]
 mod keys;
+#[path = "app/plain.rs"]
+mod plain;
 #[path = "app/recorded.rs"]
 mod recorded;
 #[path = "app/screens.rs"]

@@ -19,7 +19,7 @@ const WRITES: [&str; 9] = [
 ];
 
 /// Files that may, and what they write.
-const WRITERS: [(&str, &str); 29] = [
+const WRITERS: [(&str, &str); 30] = [
     ("crates/redact/src/kept_file.rs", "what a session keeps, redacted"),
     ("crates/tools/src/shell/redacted.rs", "outputs of commands, redacted"),
     ("crates/journal/src/transcript_file.rs", "records, redacted"),
@@ -27,6 +27,7 @@ const WRITERS: [(&str, &str); 29] = [
     ("crates/model/src/cassette/record.rs", "recordings, redacted"),
     ("crates/cli/src/definitions/new_file.rs", "a definition that the user asked for"),
     ("crates/cli/src/demo", "files of our own"),
+    ("crates/cli/src/interactive/desk.rs", "the beginning of a `keybindings.json`"),
     ("crates/cli/src/interactive/files.rs", "drafts and prompts, for their user alone"),
     ("crates/cli/src/log.rs", "the log of --debug-file, redacted"),
     ("crates/cli/src/retention.rs", "locks"),

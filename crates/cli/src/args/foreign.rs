@@ -26,11 +26,9 @@ const fn flag(name: &'static str, takes: Takes, reason: &'static str) -> Foreign
 const NO_BROWSER: &str = "no browser is driven here";
 const NO_CLOUD: &str = "sessions run on this machine alone";
 const NO_REMOTE: &str = "a session cannot be watched from elsewhere";
-const NO_READER: &str = "the terminal has no mode for screen readers";
 const NO_PANE: &str = "no tmux session is made for a worktree";
 
-const FOREIGN: [Foreign; 22] = [
-    flag("ax-screen-reader", Takes::Nothing, NO_READER),
+const FOREIGN: [Foreign; 21] = [
     flag("background", Takes::Nothing, "the run stays in the foreground"),
     flag("bg", Takes::Nothing, "the run stays in the foreground"),
     flag("brief", Takes::Nothing, "answers are as long as the model makes them"),

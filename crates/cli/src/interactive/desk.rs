@@ -1,30 +1,35 @@
 //! The wishes of the terminal to the program around it: files, other programs, other sessions.
 
-use std::collections::VecDeque;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
+use centurion_config::settings::Level;
+use centurion_files::private;
+use centurion_host::SettingsDesk as _;
 use centurion_journal::MOST_TRANSCRIPT;
 use centurion_protocol::{SessionId, bounded};
-use centurion_tui::{Desk, DeskFuture, Effect, Fact, Happening, SessionEntry, TerminalFront};
+use centurion_tui::{
+    Desk, DeskFuture, Effect, Fact, Happening, SessionEntry, TerminalFront, Theme,
+};
+use parking_lot::Mutex;
 use tokio::io::AsyncReadExt as _;
 
 use super::files::Kept;
 use super::key_files::KeyFiles;
+use super::names::NameSearch;
+use super::own_commands::OwnCommands;
 use super::own_shell::{self, OwnShells};
+use super::{images, lists};
 use crate::explain::explained;
+use crate::live_settings::LiveSettings;
 use crate::sessions;
 use crate::surroundings::Surroundings;
 
 /// The most output of a command that is kept.
 const MOST_OUTPUT: u64 = 256 * 1024;
-/// The most files and directories that a search for names looks at.
-const MOST_LOOKED_AT: usize = 50_000;
-/// The most files that a search gives.
-const MOST_FILES: usize = 30;
 
 /// The text behind `?`.
 const KEYS: &str = "\
@@ -52,12 +57,21 @@ ctrl+o           the whole transcript
 shift+tab        manual, accept edits, plan
 / commands       @ files and agents       ! a shell command of your own";
 
+/// vi keys, no motion, far away, a status line of one's own, the colours.
+type Taste = (bool, bool, bool, bool, Theme);
+
 pub(super) struct ProgramDesk {
     surroundings: Arc<Surroundings>,
     kept: Kept,
     front: Weak<TerminalFront>,
     shells: OwnShells,
     keys: Arc<KeyFiles>,
+    names: NameSearch,
+    own: Arc<OwnCommands>,
+    /// The settings of the session, once they are known.
+    settings: Mutex<Option<LiveSettings>>,
+    /// The wishes that were told last.
+    taste: Mutex<Option<Taste>>,
 }
 
 impl ProgramDesk {
@@ -68,6 +82,10 @@ impl ProgramDesk {
             front: Arc::downgrade(front),
             shells: OwnShells::default(),
             keys: Arc::new(KeyFiles::new(&surroundings.dirs)),
+            names: NameSearch::default(),
+            own: Arc::new(OwnCommands::new(&surroundings.cwd, &surroundings.env)),
+            settings: Mutex::new(None),
+            taste: Mutex::new(None),
         }
     }
 
@@ -80,6 +98,46 @@ impl ProgramDesk {
         }
     }
 
+    /// Opens a file in the person's editor; whether it ended well.
+    fn open_in_editor(&self, file: &Path) -> io::Result<bool> {
+        let env = &self.surroundings.env;
+        let editor = env.get("VISUAL").or(env.get("EDITOR")).unwrap_or("vi").to_owned();
+        // The words of the variable may hold arguments.
+        let mut shell = std::process::Command::new("sh");
+        shell.arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file);
+        Ok(shell.status()?.success())
+    }
+
+    /// Takes over what the settings of the session say about the terminal.
+    pub(super) fn configure(&self, settings: LiveSettings) {
+        *self.settings.lock() = Some(settings);
+        if let Some(front) = self.front.upgrade() {
+            self.look_at_settings()
+                .into_iter()
+                .for_each(|fact| front.happens(Happening::Fact(fact)));
+        }
+    }
+
+    /// The wishes of the settings about the look of the terminal and its keys, if they have changed.
+    fn look_at_settings(&self) -> Option<Fact> {
+        let settings = self.settings.lock().clone()?;
+        settings.with(|state| {
+            let wants_status = self.own.configure(&state.settings);
+            let value = |key: &str| state.settings.value(key).unwrap_or_default();
+            let is_still =
+                ["prefersReducedMotion", "reduceMotion"].iter().any(|key| value(key) == true);
+            let env = &self.surroundings.env;
+            let is_far = ["SSH_CONNECTION", "SSH_TTY"].iter().any(|name| env.get(name).is_some());
+            let theme = Theme::named(value("theme").as_str().unwrap_or_default());
+            let theme = theme.unwrap_or_default();
+            let has_vi = matches!(value("editorMode").as_str(), Some("vim" | "vi"));
+            // A wish that was told stands: the person may have chosen something else since.
+            let taste = (has_vi, is_still, is_far, wants_status, theme);
+            let is_new = self.taste.lock().replace(taste) != Some(taste);
+            is_new.then_some(Fact::Taste { has_vi, is_still, is_far, wants_status, theme })
+        })
+    }
+
     /// Shows the sessions of this directory.
     pub(super) fn list_sessions(&self) {
         if let Some(front) = self.front.upgrade() {
@@ -88,23 +146,95 @@ impl ProgramDesk {
     }
 }
 
+impl ProgramDesk {
+    /// Keeps a setting of the person's own; what is said of it.
+    fn keep(&self, key: &str, value: &str) -> String {
+        let settings = self.settings.lock().clone();
+        match settings.map(|it| it.write(Level::User, key, value)) {
+            Some(Ok(())) => format!("{key}: {value}"),
+            Some(Err(error)) => format!("{key} is not kept: {error}"),
+            None => "the settings are not read yet".to_owned(),
+        }
+    }
+
+    /// Shows what a command is for.
+    fn show(&self, command: String) -> DeskFuture {
+        let surroundings = Arc::clone(&self.surroundings);
+        let settings = self.settings.lock().clone();
+        let (name, words) = command.split_once(' ').unwrap_or((&command, ""));
+        match (name, settings) {
+            ("keys", _) => ready(Fact::Shown { title: "Keys".to_owned(), text: KEYS.to_owned() }),
+            ("model", settings) => {
+                let env = &surroundings.env;
+                ready(match settings {
+                    Some(it) => it.with(|state| lists::models(env, Some(&state.settings))),
+                    None => lists::models(env, None),
+                })
+            }
+            ("permissions", _) if !words.trim().is_empty() => {
+                let call = words.trim();
+                let handle = self.front.upgrade().and_then(|front| front.session());
+                let text = match &handle {
+                    Some(handle) => {
+                        explained(call, handle.mode(), &surroundings, |it| handle.explain_call(it))
+                            .unwrap_or_else(|error| format!("{error:#}"))
+                    }
+                    None => "the session is not open yet".to_owned(),
+                };
+                ready(Fact::Shown { title: format!("/permissions {call}"), text })
+            }
+            ("config", Some(settings)) => {
+                ready(settings.with(|state| lists::settings(&state.settings, words)))
+            }
+            _ => Box::pin(async move {
+                let text = own_output(&command, &surroundings.cwd).await;
+                vec![Fact::Shown { title: format!("/{command}"), text }]
+            }),
+        }
+    }
+}
+
+fn ready(fact: Fact) -> DeskFuture {
+    Box::pin(std::future::ready(vec![fact]))
+}
+
 impl Desk for ProgramDesk {
     fn carry_out(&self, effect: Effect) -> DeskFuture {
         let surroundings = Arc::clone(&self.surroundings);
         match effect {
             Effect::ListSessions => blocking(move || vec![Fact::Sessions(entries(&surroundings))]),
             Effect::LookAtFiles => {
-                let keys = Arc::clone(&self.keys);
-                blocking(move || keys.changed())
+                let (keys, taste) = (Arc::clone(&self.keys), self.look_at_settings());
+                blocking(move || keys.changed().into_iter().chain(taste).collect())
             }
             Effect::SearchSessions(words) => blocking(move || {
                 let sessions = said_in(&surroundings, &words);
                 vec![Fact::Found { words, sessions }]
             }),
-            Effect::FindFiles(word) => blocking(move || {
-                let files = files_like(&surroundings.cwd, &word);
-                vec![Fact::Files { word, files }]
-            }),
+            Effect::FindFiles(word) => {
+                let (own, search) = (Arc::clone(&self.own), self.names.begin());
+                Box::pin(async move {
+                    if let Some(files) = own.names_like(&word).await {
+                        let is_over = search.is_over();
+                        return (!is_over)
+                            .then_some(Fact::Files { word, files })
+                            .into_iter()
+                            .collect();
+                    }
+                    let walk = move || {
+                        let files = search.files_like(&surroundings.cwd, &word);
+                        files.map(|files| Fact::Files { word, files }).into_iter().collect()
+                    };
+                    tokio::task::spawn_blocking(walk).await.unwrap_or_default()
+                })
+            }
+            Effect::PasteImage => {
+                Box::pin(async move { vec![images::copied(&surroundings).await] })
+            }
+            Effect::ReadImage { path, pasted } => {
+                blocking(move || images::dragged(&surroundings, &path, pasted))
+            }
+            Effect::StatusLine(state) => Box::pin(Arc::clone(&self.own).show_status(state)),
             Effect::SaveDraft { agent, draft } => {
                 let save = self.kept.draft_saver(agent.as_ref(), draft);
                 blocking(move || told("the draft is not kept", save()))
@@ -136,48 +266,27 @@ impl Desk for ProgramDesk {
                 self.shells.stop(number);
                 Box::pin(std::future::ready(Vec::new()))
             }
-            Effect::Show { command } if command == "keys" => {
-                Box::pin(std::future::ready(vec![Fact::Shown {
-                    title: "Keys".to_owned(),
-                    text: KEYS.to_owned(),
-                }]))
-            }
-            Effect::Show { command } if command.starts_with("permissions ") => {
-                let call = command.trim_start_matches("permissions").trim();
-                let handle = self.front.upgrade().and_then(|front| front.session());
-                let text = match &handle {
-                    Some(handle) => {
-                        explained(call, handle.mode(), &surroundings, |it| handle.explain_call(it))
-                            .unwrap_or_else(|error| format!("{error:#}"))
-                    }
-                    None => "the session is not open yet".to_owned(),
-                };
-                Box::pin(std::future::ready(vec![Fact::Shown {
-                    title: format!("/permissions {call}"),
-                    text,
-                }]))
-            }
-            Effect::Show { command } => Box::pin(async move {
-                let text = own_output(&command, &surroundings.cwd).await;
-                vec![Fact::Shown { title: format!("/{command}"), text }]
-            }),
+            Effect::Show { command } => self.show(command),
+            Effect::KeepSetting { key, value } => ready(Fact::Notice(self.keep(key, &value))),
             _ => Box::pin(std::future::ready(Vec::new())),
         }
     }
 
+    fn edit_keys(&self) -> io::Result<bool> {
+        let file = self.keys.own().ok_or(io::ErrorKind::NotFound)?;
+        if !file.exists() {
+            let start =
+                "{\n  \"bindings\": [\n    { \"context\": \"Chat\", \"bindings\": {} }\n  ]\n}\n";
+            file.parent().map_or(Ok(()), private::create_directory)?;
+            private::replace(&file, start.as_bytes())?;
+        }
+        self.open_in_editor(&file)
+    }
+
     fn edit(&self, text: &str) -> io::Result<String> {
-        let env = &self.surroundings.env;
-        let editor = env.get("VISUAL").or(env.get("EDITOR")).unwrap_or("vi").to_owned();
         let mut file = tempfile::Builder::new().prefix("centurion-").suffix(".md").tempfile()?;
         io::Write::write_all(&mut file, text.as_bytes())?;
-        // The words of the variable may hold arguments.
-        let status = std::process::Command::new("sh")
-            .arg("-c")
-            .arg(format!("{editor} \"$1\""))
-            .arg("sh")
-            .arg(file.path())
-            .status()?;
-        if !status.success() {
+        if !self.open_in_editor(file.path())? {
             return Ok(text.to_owned());
         }
         bounded::read_text_file(file.path(), MOST_TRANSCRIPT)
@@ -230,39 +339,6 @@ fn said_in(surroundings: &Surroundings, words: &str) -> Vec<SessionId> {
     here.into_iter().filter(|it| has(&it.path)).map(|it| it.id).collect()
 }
 
-/// The files below a directory whose paths hold a word, those nearest to it first.
-fn files_like(root: &Path, word: &str) -> Vec<String> {
-    const LEFT_OUT: [&str; 4] = ["target", "node_modules", "__pycache__", "dist"];
-    let lower = word.to_lowercase();
-    let (mut found, mut looked_at) = (Vec::new(), 0);
-    let mut directories: VecDeque<PathBuf> = VecDeque::from([root.to_owned()]);
-    while let Some(directory) = directories.pop_front() {
-        let mut entries: Vec<_> =
-            std::fs::read_dir(&directory).into_iter().flatten().flatten().collect();
-        entries.sort_by_key(std::fs::DirEntry::file_name);
-        for entry in entries {
-            looked_at += 1;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let Ok(kind) = entry.file_type() else { continue };
-            if name.starts_with('.') || kind.is_symlink() {
-                continue;
-            }
-            let path = entry.path();
-            if kind.is_dir() && !LEFT_OUT.contains(&name.as_str()) {
-                directories.push_back(path.clone());
-            }
-            let shown = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            if shown.to_lowercase().contains(&lower) && !kind.is_dir() {
-                found.push(shown);
-            }
-            if found.len() >= MOST_FILES || looked_at >= MOST_LOOKED_AT {
-                return found;
-            }
-        }
-    }
-    found
-}
-
 /// The output of this program itself with other arguments: what has a command shows the same in the terminal.
 async fn own_output(command: &str, cwd: &Path) -> String {
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
@@ -270,6 +346,14 @@ async fn own_output(command: &str, cwd: &Path) -> String {
     let arguments: Vec<&str> = match (name, rest) {
         ("agents", agent) => vec!["agents", "explain", agent],
         ("team", _) => vec!["tasks"],
+        ("trust", _) => vec!["trust", "status"],
+        ("plugin", _) => vec!["plugin", "list"],
+        ("diff", _) => {
+            let mut git = tokio::process::Command::new("git");
+            git.args(["diff", "--no-color", "--no-ext-diff", "HEAD"]).current_dir(cwd);
+            let text = output_of(git).await.0;
+            return if text.is_empty() { "nothing has changed".to_owned() } else { text };
+        }
         _ => vec!["doctor"],
     };
     let Ok(program) = std::env::current_exe() else {

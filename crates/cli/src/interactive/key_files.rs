@@ -26,6 +26,11 @@ impl KeyFiles {
         Self { files, read: Mutex::new(Vec::new()) }
     }
 
+    /// The file that goes before all others.
+    pub(super) fn own(&self) -> Option<PathBuf> {
+        self.files.last().cloned()
+    }
+
     /// The keys and what is wrong with the files, if one of them has changed since the last look.
     pub(super) fn changed(&self) -> Vec<Fact> {
         let stamp = |path: &PathBuf| {

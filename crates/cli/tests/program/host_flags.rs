@@ -7,8 +7,7 @@ use crate::host::Host;
 use crate::program::{Program, call, ended};
 
 /// Flags of others, each with a value if it takes one.
-const WITHOUT_MEANING: [&[&str]; 22] = [
-    &["--ax-screen-reader"],
+const WITHOUT_MEANING: [&[&str]; 21] = [
     &["--background"],
     &["--bg"],
     &["--brief"],

@@ -70,10 +70,10 @@ fn a_broken_file_is_named_with_its_line_and_the_others_count() {
 #[test]
 fn doctor_lists_what_is_not_in_force() {
     let program = Program::alone();
-    let settings = json!({"statusLine": {"type": "command", "command": "x"}, "permisions": {}, "model": "haiku"});
+    let settings = json!({"companyAnnouncements": ["x"], "permisions": {}, "model": "haiku"});
     program.scratch.write_home(".claude/settings.json", settings.to_string());
     let doctor = program.run(&["doctor"]);
-    assert!(doctor.stdout.contains("statusLine"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("companyAnnouncements"), "{}", doctor.stdout);
     assert!(doctor.stdout.contains("permisions") && doctor.stdout.contains("`permissions`"));
     assert!(
         !doctor.stdout.contains("  model ("),

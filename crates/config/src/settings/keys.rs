@@ -396,9 +396,13 @@ pub(super) static KEYS: &[Key] = &[
     key("disableSkillShellExecution", Kind::Bool).works().folder().if_it(is_off),
     key("syncClaudeAiSkills", Kind::Bool),
     // Settings of what a person sees.
-    key("statusLine", Kind::Object).parent(),
-    key("subagentStatusLine", Kind::Object).parent(),
-    key("fileSuggestion", Kind::Object).parent(),
+    key("statusLine", Kind::Object).works().parent(),
+    key("subagentStatusLine", Kind::Object).works().parent(),
+    key("fileSuggestion", Kind::Object).works().parent(),
+    key("theme", Kind::Choice(THEMES)).works(),
+    key("editorMode", Kind::Choice(&["normal", "vim"])).works(),
+    key("prefersReducedMotion", Kind::Bool).works(),
+    key("reduceMotion", Kind::Bool).works(),
     // A style may leave out rules of the prompt.
     key("outputStyle", Kind::Text).works().folder(),
     key("language", Kind::Text),
@@ -409,6 +413,18 @@ pub(super) static KEYS: &[Key] = &[
     // The rest.
     key("apiKeyHelper", Kind::Text).works().parent(),
     key("attribution", Kind::Object),
+];
+
+/// The themes of the terminal.
+const THEMES: &[&str] = &[
+    "auto",
+    "dark",
+    "light",
+    "dark-ansi",
+    "light-ansi",
+    "dark-daltonized",
+    "light-daltonized",
+    "no-colour",
 ];
 
 pub(super) fn find(path: &str) -> Option<&'static Key> {

@@ -8,9 +8,11 @@ use centurion_engine::{Handle, PageEntry, Priority, Speaker, TellError};
 use centurion_protocol::{AgentId, Block, Thinking, ToolResultContent};
 
 use super::App;
+use crate::attachment::Attachment;
 use crate::effect::Effect;
-use crate::fold::{Fact, Happening};
+use crate::fold::{Fact, Happening, change_lines};
 use crate::frame::{Colour, Line, Style};
+use crate::model::call::subject;
 use crate::model::prompts::{PromptNumber, When};
 use crate::text::{MarkdownStream, foreign};
 
@@ -42,14 +44,7 @@ impl App {
             return;
         };
         match effect {
-            Effect::Submit { number, text, when } => {
-                let id = self.world.record_id();
-                handle.submit_with(id, vec![Block::Text(text)], priority(when));
-                self.front.sends(number, id);
-                if when == When::Now {
-                    handle.interrupt();
-                }
-            }
+            Effect::Submit { number, text, when } => self.submit(&handle, number, text, when),
             Effect::Tell { agent, number, text, when } => {
                 let id = self.world.record_id();
                 let front = Arc::clone(&self.front);
@@ -97,15 +92,7 @@ impl App {
                 self.says(Fact::Notice(said.to_owned()));
             }
             Effect::SetMode(mode) => self.set_mode(&handle, &mode),
-            Effect::ToggleThinking => {
-                self.is_thinking_off = !self.is_thinking_off;
-                let (thinking, said) = match self.is_thinking_off {
-                    true => (Thinking::Disabled, "the model does not think before it answers"),
-                    false => (Thinking::Auto, "the model thinks as it does by default"),
-                };
-                handle.set_thinking(thinking);
-                self.says(Fact::Notice(said.to_owned()));
-            }
+            Effect::ToggleThinking => self.toggle_thinking(&handle),
             Effect::Page { agent, before } => self.read_page(handle, agent, before),
             Effect::Show { command } if handle.shown_by(&command).is_some() => {
                 let text = handle.shown_by(&command).unwrap_or_default();
@@ -119,6 +106,29 @@ impl App {
             }
             effect => self.running.push(self.desk.carry_out(effect)),
         }
+    }
+
+    fn submit(&mut self, handle: &Handle, number: PromptNumber, text: String, when: When) {
+        let id = self.world.record_id();
+        let images = self.attached.remove(&number).unwrap_or_default();
+        let images = images.iter().map(Attachment::block);
+        let content = images.chain([Block::Text(text)]).collect();
+        handle.submit_with(id, content, priority(when));
+        self.front.sends(number, id);
+        if when == When::Now {
+            handle.interrupt();
+        }
+    }
+
+    fn toggle_thinking(&mut self, handle: &Handle) {
+        self.is_thinking_off = !self.is_thinking_off;
+        let (thinking, said) = if self.is_thinking_off {
+            (Thinking::Disabled, "the model does not think before it answers")
+        } else {
+            (Thinking::Auto, "the model thinks as it does by default")
+        };
+        handle.set_thinking(thinking);
+        self.says(Fact::Notice(said.to_owned()));
     }
 
     pub(super) fn says(&self, fact: Fact) {
@@ -180,13 +190,18 @@ impl App {
 /// Tells whether an effect needs no session.
 fn is_for_desk(effect: &Effect) -> bool {
     match effect {
-        Effect::Show { command } => matches!(command.as_str(), "keys" | "config" | "doctor"),
+        Effect::Show { command } => {
+            let name = command.split(' ').next().unwrap_or_default();
+            matches!(name, "keys" | "config" | "doctor" | "model" | "trust" | "plugin" | "diff")
+        }
         Effect::ListSessions
         | Effect::SearchSessions(_)
         | Effect::FindFiles(_)
         | Effect::SaveDraft { .. }
         | Effect::LookAtFiles
+        | Effect::KeepSetting { .. }
         | Effect::PasteImage
+        | Effect::ReadImage { .. }
         | Effect::Remember(_) => true,
         _ => false,
     }
@@ -255,7 +270,17 @@ fn block_lines(block: &Block, speaker: Speaker) -> Vec<Line> {
         (Block::Text(text), Speaker::Runtime) => marked("· ", Colour::Default, text),
         (Block::Thinking { thinking, .. }, _) => marked("∴ ", Colour::Default, thinking),
         (Block::ToolUse(call), _) => {
-            marked("● ", Colour::Green, &format!("{} {}", call.name, call.input.get()))
+            let input: serde_json::Value =
+                serde_json::from_str(call.input.get()).unwrap_or_default();
+            let changes = change_lines(&input, None);
+            let said = if changes.is_empty() {
+                call.input.get().to_owned()
+            } else {
+                subject(&call.name, &input)
+            };
+            let mut lines = marked("● ", Colour::Green, &format!("{} {said}", call.name));
+            lines.extend(changes);
+            lines
         }
         (Block::ToolResult(result), _) => {
             let part = |part: &ToolResultContent| match part {

@@ -158,9 +158,9 @@ fn is_no(kind: &AskKind, pressed: Pressed) -> bool {
     }
 }
 
-/// A yes needs a window in which its subject can be read.
+/// A yes needs a window in which its subject can be read. Statements in words are read whole in every one.
 fn can_say_yes(model: &Model) -> bool {
-    Layout::of(model).is_none_or(|layout| layout.is_answerable)
+    model.taste.is_plain || Layout::of(model).is_none_or(|layout| layout.is_answerable)
 }
 
 /// The action of the marked choice, where a key takes that one.

@@ -159,9 +159,9 @@ pub(super) fn unsaved(model: &mut Model) {
 
 /// Keys of the menu; whether one was meant for it.
 fn menu_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
-    let action = model.bindings.own(Context::Autocomplete, key).flatten();
+    let action = model.bindings.own(Context::Autocomplete, key);
     // The key that would send the draft takes an entry and sends it; another one takes it alone.
-    let sends = model.bindings.own(Context::Chat, key).flatten() == Some(Action::Submit);
+    let sends = model.bindings.own(Context::Chat, key) == Some(Action::Submit);
     let Some(menu) = &mut model.menu else { return false };
     let count = menu.entries.len();
     match action {

@@ -19,6 +19,9 @@ use crate::model::talk::{Todo, TodoState};
 use crate::text::foreign;
 use crate::view::words::amount;
 
+/// The most denied calls that are remembered.
+const MOST_DENIED: usize = 20;
+
 pub(super) fn event(model: &mut Model, event: &EventBody, effects: &mut Vec<Effect>) {
     match event {
         EventBody::System(event) => system(model, event, effects),
@@ -63,6 +66,8 @@ fn system(model: &mut Model, event: &System, effects: &mut Vec<Effect>) {
         System::AgentWaiting(waiting) => agent_waits(model, waiting),
         System::PermissionDenied(denied) => {
             let said = format!("{} was denied: {}", denied.tool_name, denied.message);
+            model.talk.denied.push_front(said.clone());
+            model.talk.denied.truncate(MOST_DENIED);
             tell(model, denied.agent_id.as_ref(), warning(&said));
         }
         System::ApiRetry(retry) => {
@@ -172,7 +177,10 @@ fn assistant(model: &mut Model, said: &Assistant) {
     }
     for block in &said.message.content {
         match (block, &agent) {
-            (Block::Text(text), None) => answer::text(model, text, said.error.is_some()),
+            (Block::Text(text), None) => {
+                model.talk.remember(text);
+                answer::text(model, text, said.error.is_some());
+            }
             (Block::Text(text), Some(id)) => {
                 if let Some(row) = model.agents.get_mut(id) {
                     text.trim()
@@ -215,6 +223,7 @@ fn todos(input: &Value) -> Vec<Todo> {
 /// Results of calls, and what agents are asked for.
 fn input(model: &mut Model, user: &User) {
     let now = model.now;
+    let before = user.tool_use_result.as_ref().and_then(|it| it["originalFile"].as_str());
     for block in &user.message.content {
         match (block, &user.agent) {
             (Block::ToolResult(result), None) => {
@@ -225,14 +234,14 @@ fn input(model: &mut Model, user: &User) {
                 let call = running.remove(at);
                 let is_row = model.talk.started.contains(&call.id);
                 if !is_row && (call.tool != "TodoWrite" || result.is_error) {
-                    model.talk.print_apart(call_lines(&call, result, now));
+                    model.talk.print_apart(call_lines(&call, result, before, now));
                 }
             }
             (Block::ToolResult(result), Some(tag)) => {
                 let Some(row) = model.agents.get_mut(&tag.agent_id) else { continue };
                 if let Some(at) = row.running.iter().position(|call| call.id == result.id) {
                     let call = row.running.remove(at);
-                    for line in call_lines(&call, result, now) {
+                    for line in call_lines(&call, result, before, now) {
                         row.note(line);
                     }
                 }

@@ -3,10 +3,12 @@
 use centurion_protocol::{AgentId, SessionId};
 
 use super::lines::{marked, said};
-use super::{answer, ask, chat, panes};
+use super::{answer, brought, chat, panes};
+use crate::attachment::Attachment;
 use crate::effect::Effect;
 use crate::frame::{Colour, Line, Style};
 use crate::keys::Bindings;
+use crate::look::Theme;
 use crate::model::asks::AskNumber;
 use crate::model::picker::Picker;
 use crate::model::prompts::{PromptNumber, Stage, When};
@@ -50,6 +52,22 @@ pub enum Fact {
     },
     /// A list to choose from.
     Pick(Picker),
+    /// The person's ways, from their settings.
+    Taste {
+        has_vi: bool,
+        is_still: bool,
+        is_far: bool,
+        wants_status: bool,
+        theme: Theme,
+    },
+    /// The status line that the person's own command has made.
+    StatusLine(Vec<String>),
+    /// The same for rows of agents.
+    AgentRows(Vec<(AgentId, String)>),
+    /// An image for the draft.
+    Image(Attachment),
+    /// A pasted text that was no image.
+    Pasted(String),
     /// The keys of the person's files.
     Keys(Bindings),
     /// The plan that comes back from an editor.
@@ -127,13 +145,7 @@ pub(super) fn fact(model: &mut Model, fact: Fact, effects: &mut Vec<Effect>) {
             }
         }
         Fact::Mode(mode) => model.facts.mode = mode,
-        Fact::Shown { title, text } => {
-            let lines = text.lines().map(|line| Line::from(foreign(line, Style::PLAIN))).collect();
-            super::show_screen(model, Screen::Text(TextScreen { title, lines, scroll: 0 }));
-        }
-        Fact::Pick(picker) => super::show_screen(model, Screen::Picker(picker)),
-        Fact::Keys(bindings) => model.bindings = bindings,
-        Fact::PlanEdited { number, text } => ask::plan_edited(model, number, text),
+        Fact::Shown { title, text } => shown(model, title, &text),
         Fact::Sessions(sessions) => {
             let list = SessionList { sessions, ..SessionList::default() };
             super::show_screen(model, Screen::Sessions(list));
@@ -172,7 +184,27 @@ pub(super) fn fact(model: &mut Model, fact: Fact, effects: &mut Vec<Effect>) {
         Fact::Notice(text) => model.notice = Some(text),
         Fact::Said(text) => answer::say(model, &text),
         Fact::Earlier(lines) => model.talk.print_apart(lines),
+        fact => brought::fact(model, fact, effects),
     }
+}
+
+/// Shows a text of a command.
+fn shown(model: &mut Model, title: String, text: &str) {
+    let style = |line: &str| match line.as_bytes() {
+        _ if title != "/diff" => Style::PLAIN,
+        [b'+', ..] => Style::of(Colour::Green),
+        [b'-', ..] => Style::of(Colour::Red),
+        [b'@', ..] => Style::of(Colour::Cyan),
+        _ => Style::PLAIN,
+    };
+    let mut lines: Vec<Line> =
+        text.lines().map(|line| Line::from(foreign(line, style(line)))).collect();
+    if title == "/permissions" && !model.talk.denied.is_empty() {
+        lines.push(Line::from("Denied lately:"));
+        let denied = model.talk.denied.iter().map(|it| format!("  {it}"));
+        lines.extend(denied.map(|it| Line::from(foreign(&it, Style::PLAIN))));
+    }
+    super::show_screen(model, Screen::Text(TextScreen { title, lines, scroll: 0 }));
 }
 
 /// Prints what the session has read.

@@ -1,6 +1,7 @@
 //! Lines that are printed when something is finished: calls, agents, what a person said.
 
 use centurion_protocol::ToolResult;
+use serde_json::Value;
 
 use crate::frame::{Colour, Line, Style, Wrap};
 use crate::model::Moment;
@@ -39,7 +40,12 @@ pub(super) fn as_it_is(text: &str) -> Vec<Line> {
 }
 
 /// A call that has ended.
-pub(super) fn call_lines(call: &Call, result: &ToolResult, now: Moment) -> Vec<Line> {
+pub(super) fn call_lines(
+    call: &Call,
+    result: &ToolResult,
+    before: Option<&str>,
+    now: Moment,
+) -> Vec<Line> {
     let (mark, colour) =
         if result.is_error { ("✗ ", Colour::Red) } else { ("● ", Colour::Green) };
     let mut head = Line::flush().with(mark, Style::of(colour));
@@ -51,12 +57,35 @@ pub(super) fn call_lines(call: &Call, result: &ToolResult, now: Moment) -> Vec<L
         head.push(format!(" · {}", clock(took)), Style::DIM);
     }
     let mut lines = vec![head];
-    let (old, new) = (call.input["old_string"].as_str(), call.input["new_string"].as_str());
-    match old.zip(new).filter(|_| !result.is_error) {
-        Some((old, new)) => lines.extend(diff(old, new).into_iter().take(DIFF_LINES)),
-        None => lines.extend(excerpt(&text_of(result), result.is_error)),
+    let mut changes = if result.is_error { Vec::new() } else { change_lines(&call.input, before) };
+    if changes.is_empty() {
+        lines.extend(excerpt(&text_of(result), result.is_error));
+        return lines;
     }
+    if changes.len() > DIFF_LINES {
+        let more = changes.len() - DIFF_LINES;
+        changes.truncate(DIFF_LINES);
+        changes.push(Line::flush().with(format!("  … {more} more lines · ctrl+o"), Style::DIM));
+    }
+    lines.extend(changes);
     lines
+}
+
+/// The change that a call makes to a file, whole; empty for any other call. `before` is the file as it was, where that
+/// is known.
+pub(crate) fn change_lines(input: &Value, before: Option<&str>) -> Vec<Line> {
+    let text = |value: &Value, name: &str| value[name].as_str().map(str::to_owned);
+    let one = |edit: &Value| text(edit, "old_string").zip(text(edit, "new_string"));
+    if let Some((old, new)) = one(input) {
+        return diff(&old, &new);
+    }
+    if let Some(edits) = input["edits"].as_array() {
+        return edits.iter().filter_map(one).flat_map(|(old, new)| diff(&old, &new)).collect();
+    }
+    match (text(input, "content"), input["file_path"].is_string()) {
+        (Some(content), true) => diff(before.unwrap_or_default(), &content),
+        _ => Vec::new(),
+    }
 }
 
 fn excerpt(text: &str, is_error: bool) -> Vec<Line> {

@@ -11,7 +11,7 @@ use crate::model::agents::AgentState;
 use crate::model::screen::{MOST_VIEWED, Screen, SessionList, TextScreen, Viewer};
 use crate::model::{Focus, Hands, Model};
 use crate::text::wrapped;
-use crate::view::screen_rows;
+use crate::view::viewer_rows;
 
 /// Keys in the tree.
 pub(super) fn tree_key(model: &mut Model, selected: &AgentId, key: Key, effects: &mut Vec<Effect>) {
@@ -78,7 +78,12 @@ pub(super) fn stop(model: &mut Model, id: &AgentId, effects: &mut Vec<Effect>) {
         return;
     }
     model.hands.last_stop = Some(now);
-    model.notice = Some(format!("x again stops {name}"));
+    let below = model.agents.sums(id).agents.saturating_sub(1);
+    let below = match below {
+        0 => String::new(),
+        count => format!(" and the {count} below it"),
+    };
+    model.notice = Some(format!("x again stops {name}{below}"));
 }
 
 /// Goes from the agent in focus to another one near it.
@@ -116,7 +121,7 @@ pub(super) fn screen_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>)
         meaning = model.bindings.meaning(context, key);
     }
     if is_typed && meaning == Meaning::None {
-        meaning = model.bindings.own(Context::Chat, key).flatten().map_or(meaning, Meaning::Action);
+        meaning = model.bindings.own(Context::Chat, key).map_or(meaning, Meaning::Action);
     }
     let is_search = matches!(&screen, Screen::Viewer(viewer) if viewer.is_typing);
     let stays = match (meaning, &mut screen) {
@@ -203,7 +208,11 @@ pub(super) fn type_words(words: &mut String, meaning: Meaning) -> bool {
     words.len() != before
 }
 
-fn sessions_key(list: &mut SessionList, meaning: Meaning, effects: &mut Vec<Effect>) -> bool {
+pub(super) fn sessions_key(
+    list: &mut SessionList,
+    meaning: Meaning,
+    effects: &mut Vec<Effect>,
+) -> bool {
     let count = list.fitting().len();
     match meaning {
         Meaning::Action(Action::Up) => list.selected = list.selected.saturating_sub(1),
@@ -237,7 +246,7 @@ struct Pane {
 
 impl Pane {
     fn of(model: &Model) -> Self {
-        let rows = usize::from(screen_rows(model.size)).saturating_sub(2).max(1);
+        let rows = usize::from(viewer_rows(model.size)).saturating_sub(2).max(1);
         Self { columns: model.size.columns, rows }
     }
 

@@ -23,7 +23,7 @@ pub(super) fn history(model: &mut Model) {
     picker.is_history = true;
     // The draft so far is what is looked for.
     if let Some(draft) = model.draft().map(crate::draft::Draft::text) {
-        picker.typed = draft.lines().next().unwrap_or_default().to_owned();
+        draft.lines().next().unwrap_or_default().clone_into(&mut picker.typed);
     }
     if picker.fitting().is_empty() {
         picker.typed.clear();
@@ -43,7 +43,11 @@ pub(super) fn tasks(model: &mut Model) {
     });
     let agents = model.agents.iter().map(|(id, row)| PickRow {
         text: format!("{} {}  {}", row.state.mark(), model.agents.path(id).join(" ▸ "), row.task),
-        hint: format!("{} · {}", clock(row.time(model.now)), row.activity),
+        hint: [clock(row.time(model.now)), row.activity.clone()]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" · "),
         value: id.to_string(),
     });
     let rows: Vec<PickRow> = todos.chain(agents).collect();

@@ -2,26 +2,15 @@
 
 use centurion_protocol::AgentId;
 
+use super::{commands, images};
 use crate::effect::Effect;
 use crate::model::Model;
 use crate::model::prompts::{Stage, When};
 use crate::model::talk::OwnShell;
 
 /// Commands whose answer is a screen, and which ask nothing of the session.
-const SHOWN: [&str; 12] = [
-    "agents",
-    "config",
-    "context",
-    "cost",
-    "doctor",
-    "help",
-    "hooks",
-    "mcp",
-    "permissions",
-    "tasks",
-    "team",
-    "usage",
-];
+const SHOWN: [&str; 10] =
+    ["agents", "context", "cost", "doctor", "help", "hooks", "mcp", "permissions", "team", "usage"];
 
 /// Sends the draft.
 pub(super) fn submit(model: &mut Model, when: When, effects: &mut Vec<Effect>) {
@@ -60,6 +49,7 @@ pub(super) fn submit(model: &mut Model, when: When, effects: &mut Vec<Effect>) {
     }
     let stage = if when == When::Later && model.is_busy() { Stage::Held } else { Stage::Sent };
     let number = model.prompts.add(None, text.clone(), when, stage);
+    images::attach(model, number, &text, effects);
     if stage == Stage::Sent {
         effects.push(Effect::Submit { number, text, when });
     }
@@ -143,7 +133,7 @@ fn own_command(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) -> boo
             effects.push(Effect::Show { command: name.to_owned() });
         }
         ("permissions" | "agents", _) => effects.push(Effect::Show { command: typed.to_owned() }),
-        _ => return false,
+        (name, arguments) => return commands::own(model, name, arguments, effects),
     }
     true
 }

@@ -8,7 +8,7 @@ use centurion_protocol::sdk::{TaskStarted, TaskUsage, WaitsFor};
 
 use super::Moment;
 use super::call::Call;
-use crate::frame::Line;
+use crate::frame::{Colour, Line};
 
 /// The most lines of an agent's transcript in memory; older ones are pages of its journal.
 pub(crate) const MOST_LINES: usize = 200;
@@ -65,6 +65,8 @@ pub(crate) struct AgentRow {
     pub(crate) name: String,
     pub(crate) kind: String,
     pub(crate) task: String,
+    /// The colour that people know it by.
+    pub(crate) colour: Colour,
     pub(crate) parent: Option<AgentId>,
     pub(crate) depth: usize,
     pub(crate) is_shell: bool,
@@ -99,6 +101,19 @@ impl AgentRow {
             self.lines.pop_front();
         }
         self.lines.push_back(line);
+    }
+}
+
+/// The colour of the terminal that is nearest to the one of a definition.
+fn colour(name: &str) -> Colour {
+    match name {
+        "red" => Colour::Red,
+        "green" => Colour::Green,
+        "yellow" | "orange" => Colour::Yellow,
+        "blue" => Colour::Blue,
+        "purple" | "pink" | "magenta" => Colour::Magenta,
+        "cyan" => Colour::Cyan,
+        _ => Colour::Default,
     }
 }
 
@@ -144,6 +159,7 @@ impl Agents {
             is_shell: kind.is_none(),
             kind: kind.unwrap_or_default(),
             task: started.description.clone(),
+            colour: started.color.as_deref().map_or(Colour::Default, colour),
             depth: parent.as_ref().and_then(|it| self.rows.get(it)).map_or(0, |row| row.depth + 1),
             parent,
             is_background: started.is_backgrounded,

@@ -1,6 +1,7 @@
 //! The menu below the prompt: commands, files and agents that fit what is being typed.
 
 use super::Model;
+use crate::draft::{Completion, Draft};
 
 /// The most entries of a menu.
 pub(crate) const MOST_ENTRIES: usize = 50;
@@ -31,30 +32,20 @@ pub(crate) struct MenuEntry {
 impl Model {
     /// Opens, changes or closes the menu for what the draft says now. Returns the word that files are wanted for.
     pub(crate) fn update_menu(&mut self) -> Option<String> {
-        let text = self.draft().map(crate::draft::Draft::text).unwrap_or_default();
         let selected = self.menu.take().map(|menu| (menu.word, menu.selected));
         let kept =
             |word: &str| selected.as_ref().filter(|(old, _)| old == word).map_or(0, |(_, at)| *at);
-        if let Some(word) =
-            text.strip_prefix('/').filter(|word| !word.contains(char::is_whitespace))
-        {
-            let entries = self.commands_like(word);
-            if !entries.is_empty() {
-                let selected = kept(word);
-                self.menu = Some(Menu {
-                    kind: MenuKind::Commands,
-                    entries,
-                    selected,
-                    word: word.to_owned(),
-                });
+        let word = match self.draft()?.completion()?.0 {
+            Completion::Command(word) => {
+                let entries = self.commands_like(&word);
+                if !entries.is_empty() {
+                    let selected = kept(&word);
+                    self.menu = Some(Menu { kind: MenuKind::Commands, entries, selected, word });
+                }
+                return None;
             }
-            return None;
-        }
-        let word = text
-            .rsplit(char::is_whitespace)
-            .next()
-            .and_then(|last| last.strip_prefix('@'))?
-            .to_owned();
+            Completion::Mention(word) => word,
+        };
         let lower = word.to_lowercase();
         let agents = self.agents.iter().filter(|(_, row)| !row.is_shell);
         let agents = agents.filter(|(_, row)| row.name.to_lowercase().contains(&lower));
@@ -111,12 +102,11 @@ impl Model {
     pub(crate) fn complete(&mut self) -> bool {
         let Some(menu) = self.menu.take() else { return false };
         let Some(entry) = menu.entries.get(menu.selected) else { return false };
-        let text = self.draft().map(crate::draft::Draft::text).unwrap_or_default();
-        let kept = text
-            .strip_suffix(&menu.word)
-            .and_then(|it| it.strip_suffix(['/', '@']))
-            .unwrap_or(&text);
-        self.set_draft(&format!("{kept}{} ", entry.word));
+        let Some((_, graphemes)) = self.draft().and_then(Draft::completion) else { return false };
+        // A directory goes on: what is in it comes next.
+        let end = if entry.word.ends_with('/') { "" } else { " " };
+        let word = format!("{}{end}", entry.word);
+        self.draft_mut().complete(graphemes, &word);
         true
     }
 }

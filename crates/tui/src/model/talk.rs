@@ -1,6 +1,6 @@
 //! The words and acts of the main agent: the open block, the calls that run, and finished lines until they are printed.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use centurion_protocol::ToolUseId;
 
@@ -34,6 +34,10 @@ pub(crate) struct Talk {
     /// The number of the last one.
     pub(crate) last_shell: u64,
     pub(crate) waits: Option<centurion_protocol::sdk::WaitsFor>,
+    /// The calls that were denied lately, newest first.
+    pub(crate) denied: VecDeque<String>,
+    /// The last answers, newest first.
+    pub(crate) answers: VecDeque<String>,
     /// Finished lines that are not printed yet.
     pub(crate) print: Vec<Line>,
     /// True if the last finished line was empty or there was none.
@@ -72,7 +76,18 @@ pub(crate) enum TodoState {
     Done,
 }
 
+/// The most answers that are remembered, to be copied.
+const MOST_ANSWERS: usize = 20;
+
 impl Talk {
+    /// Remembers an answer.
+    pub(crate) fn remember(&mut self, answer: &str) {
+        if !answer.trim().is_empty() {
+            self.answers.push_front(answer.trim().to_owned());
+            self.answers.truncate(MOST_ANSWERS);
+        }
+    }
+
     /// Prints lines with an empty one before them.
     pub(crate) fn print_apart(&mut self, lines: impl IntoIterator<Item = Line>) {
         let mut lines = lines.into_iter().peekable();

@@ -11,7 +11,7 @@ use super::writer::Writer;
 use super::{Capabilities, Surface};
 use crate::frame::{Frame, Line, Place, Size, Wrap};
 use crate::input::TerminalReply;
-use crate::look::Look;
+use crate::look::{Look, Theme};
 use crate::text::{foreign_text, wrapped};
 
 /// Frames of fewer bytes are not put between the marks of mode 2026, which are 16 bytes: one write shows them at once.
@@ -72,6 +72,16 @@ impl InlineSurface {
     /// The most rows of the live region: a row of what was printed stays above it.
     pub fn live_rows(size: Size) -> u16 {
         size.rows.saturating_sub(1).max(1)
+    }
+
+    /// Keeps lines to print at the next draw.
+    pub(super) fn hold(&mut self, lines: &[Line]) {
+        self.held.extend(lines.iter().cloned());
+    }
+
+    /// Takes note that the cursor was made visible.
+    pub(super) fn cursor_is_shown(&mut self) {
+        self.is_cursor_hidden = false;
     }
 
     fn ask(&mut self, out: &mut Vec<u8>) {
@@ -419,6 +429,13 @@ impl Surface for InlineSurface {
 
     fn forget(&mut self) {
         self.is_forgotten = true;
+    }
+
+    fn restyle(&mut self, theme: Theme) {
+        if self.look.theme != theme {
+            self.look.theme = theme;
+            self.forget();
+        }
     }
 
     fn leave(&mut self, out: &mut Vec<u8>) {

@@ -5,27 +5,38 @@
 use super::Surface;
 use crate::frame::{Frame, Line, Size};
 use crate::input::TerminalReply;
+use crate::look::{Look, Theme};
+use crate::text::graphemes;
 
 /// Writes lines only.
 #[derive(Debug, Default)]
 pub struct PlainSurface {
     shown: Vec<String>,
+    look: Look,
 }
 
 impl PlainSurface {
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(look: Look) -> Self {
+        Self { shown: Vec::new(), look }
+    }
+
+    fn write(&self, line: &str, out: &mut Vec<u8>) {
+        for (grapheme, width) in graphemes(line.trim_end()) {
+            out.extend_from_slice(self.look.glyph(grapheme, width).as_bytes());
+        }
+        // The terminal edits lines, and begins each at its left end by itself.
+        out.push(b'\n');
     }
 }
 
 impl Surface for PlainSurface {
     fn draw(&mut self, frame: &Frame, _size: Size, out: &mut Vec<u8>) {
         for line in &frame.print {
-            write(&line.text(), out);
+            self.write(&line.text(), out);
         }
         let live: Vec<String> = frame.live.iter().map(Line::text).collect();
         for line in live.iter().filter(|line| !self.shown.contains(line)) {
-            write(line, out);
+            self.write(line, out);
         }
         self.shown = live;
     }
@@ -42,10 +53,7 @@ impl Surface for PlainSurface {
         self.shown.clear();
     }
 
-    fn leave(&mut self, _out: &mut Vec<u8>) {}
-}
+    fn restyle(&mut self, _theme: Theme) {}
 
-fn write(line: &str, out: &mut Vec<u8>) {
-    out.extend_from_slice(line.trim_end().as_bytes());
-    out.extend_from_slice(b"\r\n");
+    fn leave(&mut self, _out: &mut Vec<u8>) {}
 }

@@ -138,7 +138,9 @@ pub(crate) fn restore_termios(
     if now.local_modes == raw.local_modes && now.input_modes == raw.input_modes {
         if let Some(rows) = live {
             let up = if rows > 0 { format!("\x1b[{rows}A") } else { String::new() };
-            write(tty, format!("\x18\x1b[?2026l\x1b[m\r{up}\x1b[J").as_bytes())?;
+            // The live region is on the first screen, also while a transcript is read on the other one.
+            let erase = format!("\x18\x1b[?2026l\x1b7\x1b[?1049l\x1b[m\r{up}\x1b[J");
+            write(tty, erase.as_bytes())?;
         }
         tcsetattr(tty, OptionalActions::Now, &kept.0)?;
     }

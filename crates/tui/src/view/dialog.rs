@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Part;
-use crate::frame::{Colour, Line, Place, Style};
+use crate::frame::{Colour, Line, Place, Span, Style};
 use crate::model::Model;
 use crate::model::asks::{AskKind, Asked, Dialog, FormField, Permission, Purpose, Question};
 use crate::text::{MarkdownStream, diff, foreign, wrapped};
@@ -107,7 +107,13 @@ pub(super) fn dialog(
     let mut inside = layout.shown(dialog.scroll);
     let offset = u16::try_from(inside.len()).unwrap_or_default();
     inside.extend(layout.below);
-    let mut lines = vec![border("╭", &headline(model, asked), "╮", columns)];
+    let mut top = border("╭", &headline(model, asked), "╮", columns);
+    if let (Some(row), Some(name)) =
+        (asked.agent.as_ref().and_then(|id| model.agents.get(id)), asked.path.last())
+    {
+        paint(&mut top, &format!(" ▸ {name}"), row.colour);
+    }
+    let mut lines = vec![top];
     lines.extend(inside.into_iter().map(|line| boxed(line, columns)));
     lines.push(border("╰", &keys(asked, dialog), "╯", columns));
     let cursor =
@@ -159,6 +165,17 @@ fn broken(line: &Line, columns: u16) -> Vec<Line> {
     wrapped(&prose, columns)
 }
 
+/// Draws a piece of a line's words in a colour.
+fn paint(line: &mut Line, words: &str, colour: Colour) {
+    let found = line.spans.iter().position(|span| span.text.contains(words));
+    let Some(at) = found else { return };
+    let span = line.spans.remove(at);
+    let Some((before, after)) = span.text.rsplit_once(words) else { return };
+    let pieces = [(before, span.style), (words, span.style.coloured(colour)), (after, span.style)];
+    let pieces = pieces.map(|(text, style)| Span::new(text, style));
+    line.spans.splice(at..at, pieces.into_iter().filter(|span| !span.text.is_empty()));
+}
+
 fn border(left: &str, words: &str, right: &str, columns: u16) -> Line {
     let mut line = Line::flush().with(format!("{left} "), Style::DIM);
     line.spans.extend(foreign(words, Style::BOLD));
@@ -202,7 +219,7 @@ impl Asked {
     }
 }
 
-fn headline(model: &Model, asked: &Asked) -> String {
+pub(super) fn headline(model: &Model, asked: &Asked) -> String {
     let (place, count) = model.asks.place();
     let what = match &asked.kind {
         AskKind::Permission(permission) => permission.tool.clone(),
@@ -258,7 +275,7 @@ fn dim(text: &str) -> Line {
 }
 
 /// The whole subject of a question.
-fn body(asked: &Asked, dialog: &Dialog) -> Vec<Line> {
+pub(super) fn body(asked: &Asked, dialog: &Dialog) -> Vec<Line> {
     match &asked.kind {
         AskKind::Permission(permission) => input_lines(permission),
         AskKind::Plan { text, .. } => {
@@ -319,7 +336,7 @@ fn input_lines(permission: &Permission) -> Vec<Line> {
 }
 
 /// The reasons why a person is asked.
-fn reasons(asked: &Asked) -> Vec<Line> {
+pub(super) fn reasons(asked: &Asked) -> Vec<Line> {
     let AskKind::Permission(permission) = &asked.kind else { return Vec::new() };
     let mut lines = vec![dim(&format!("because: {}", permission.because))];
     lines.extend(permission.rule.as_ref().map(|rule| dim(&format!("rule: {rule}"))));
@@ -330,7 +347,7 @@ fn reasons(asked: &Asked) -> Vec<Line> {
 }
 
 /// The answers.
-fn choices(asked: &Asked, dialog: &Dialog) -> Vec<Line> {
+pub(super) fn choices(asked: &Asked, dialog: &Dialog) -> Vec<Line> {
     match &asked.kind {
         AskKind::Permission(permission) => permission_choices(permission, dialog.selected),
         AskKind::Plan { .. } => {

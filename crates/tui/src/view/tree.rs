@@ -81,7 +81,8 @@ fn agent_row(model: &Model, id: &AgentId, row: &AgentRow, columns: u16, is_selec
         (false, _) if row.depth > 0 => "├ ",
         (false, _) => "  ",
     };
-    let look = if is_selected { Style::BOLD.reversed() } else { Style::BOLD };
+    let look = Style::of(row.colour).bold();
+    let look = if is_selected { look.reversed() } else { look };
     let mut line = Line::flush().with("  ".repeat(row.depth), Style::PLAIN).with(mark, Style::DIM);
     line.spans.extend(foreign(&row.name, look));
     let sums = if is_folded { Some(model.agents.sums(id)) } else { None };
@@ -93,7 +94,11 @@ fn agent_row(model: &Model, id: &AgentId, row: &AgentRow, columns: u16, is_selec
         line.spans.extend(foreign(&row.task, Style::DIM));
     }
     line.push(format!("  {} ", row.state.mark()), state_style(row.state));
-    line.spans.extend(foreign(&activity(model, id, row), Style::PLAIN));
+    if let Some(own) = model.taste.agent_rows.get(id).filter(|_| row.state != AgentState::Asks) {
+        line.spans.extend(own.spans.iter().cloned());
+    } else {
+        line.spans.extend(foreign(&activity(model, id, row), Style::PLAIN));
+    }
     let (calls, tokens) = sums.map_or((row.calls, row.tokens), |sums| (sums.calls, sums.tokens));
     let mut used = if is_narrow { String::new() } else { format!("{calls}  {}  ", amount(tokens)) };
     if row.dollars > 0.0 && !is_narrow {

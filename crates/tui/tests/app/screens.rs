@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use centurion_tui::{
     AskKind, AskNumber, Asked, Capabilities, CommandHint, Fact, FieldKind, FormField, Happening,
     InlineSurface, Key, KeyCode, Line, Look, PromptNumber, Question, Size, Style, Surface as _,
-    foreign,
+    TwoScreens, foreign,
 };
 use serde_json::json;
 
@@ -93,6 +93,13 @@ fn screens() -> Vec<(&'static str, Stage)> {
     let lines = (0..80).map(|_| Line::from(foreign(HARD, Style::PLAIN))).collect();
     viewer.fact(Fact::Page { agent: None, lines, start: 9 });
     all.push(("Transcript", viewer));
+    let mut tasks = team();
+    tasks.ctrl('t');
+    all.push(("Tasks", tasks));
+    let mut history = team();
+    history.says(HARD);
+    history.ctrl('r');
+    all.push(("Earlier prompts", history));
     let mut focus = team();
     focus.press(KeyCode::Down);
     focus.press(KeyCode::Enter);
@@ -130,14 +137,18 @@ fn every_screen_is_on_the_terminal_as_the_view_made_it() {
             stage.resize(columns, rows);
             let cells = |number| NonZeroU16::new(number).unwrap();
             let mut terminal = vt100::Parser::new(cells(rows), cells(columns), 100);
-            let mut surface = InlineSurface::new(size, Look::default(), Capabilities::default());
+            let first = InlineSurface::new(size, Look::default(), Capabilities::default());
+            let mut surface = TwoScreens::new(first, Look::default(), size);
             let mut bytes = Vec::new();
             let frame = stage.frame(columns, rows);
             surface.draw(&frame, size, &mut bytes);
             terminal.process(&bytes);
             let screen = terminal.screen().contents();
             assert!(screen.contains(words), "{number} at {columns}: no {words} in\n{screen}");
-            assert!(frame.live.len() < usize::from(rows), "{number} at {columns}:\n{screen}");
+            // A transcript has the other screen; a row of what was printed stays above everything else.
+            let most = usize::from(rows) - usize::from(!frame.is_whole);
+            assert!(frame.live.len() <= most, "{number} at {columns}:\n{screen}");
+            assert_eq!(terminal.screen().alternate_screen(), frame.is_whole);
             for line in &frame.live {
                 let text = line.text();
                 assert!(line.width() <= usize::from(columns), "{number} at {columns}: {text}");

@@ -3,8 +3,8 @@
 use std::num::NonZeroU16;
 
 use centurion_tui::{
-    Capabilities, Effect, Fact, Happening, InlineSurface, Key, KeyCode, Look, Permission, Size,
-    Surface as _,
+    Capabilities, Effect, Fact, Happening, InlineSurface, Input, Key, KeyCode, Look, Permission,
+    PickFor, PickRow, Picker, Size, Surface as _,
 };
 use serde_json::{Value, json};
 
@@ -198,6 +198,29 @@ fn a_list_of_sessions_that_comes_over_a_dialog_keeps_what_was_written_in_it() {
     stage.pass(2_000);
     stage.press(KeyCode::Enter);
     assert_eq!(answers(&mut stage)[0]["message"], "the user said no: use just");
+}
+
+#[test]
+fn a_list_that_comes_over_a_dialog_hears_the_keys_and_a_paste_alone() {
+    let mut stage = Stage::new();
+    stage.event(&init());
+    stage.asks(None, &[], command("make"));
+    stage.pass(2_000);
+    let row = |name: &str| PickRow { text: name.to_owned(), ..PickRow::default() };
+    let rows = vec![row("yellow"), row("blue")];
+    stage.fact(Fact::Pick(Picker::new("Colours", PickFor::Reading, rows)));
+    let mut window = Window::open(&mut stage, 80, 24);
+    stage.types("y");
+    let shown = window.shown(&stage);
+    assert!(shown.contains("yellow") && !shown.contains("blue"), "{shown}");
+    stage.happens(Happening::Input(&Input::Paste("ello".to_owned())));
+    assert!(window.shown(&stage).contains("yellow"));
+    assert_eq!(answers(&mut stage), Vec::<Value>::new());
+    stage.press(KeyCode::Escape);
+    assert!(!window.shown(&stage).contains("❯ ello"), "a paste for a list is not in the draft");
+    stage.pass(2_000);
+    stage.types("y");
+    assert_eq!(answers(&mut stage), [json!({"behavior": "allow"})]);
 }
 
 #[test]

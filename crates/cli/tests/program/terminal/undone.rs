@@ -53,6 +53,20 @@ fn a_kill_after_commands_have_ended_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
+fn a_kill_while_a_transcript_is_read_leaves_no_live_region_on_the_first_screen() {
+    let stage = Stage::new(&json!({"lead": ["never"]}));
+    let mut tty = open(&stage, &[]);
+    tty.send("half a prompt");
+    tty.see("❯ half a prompt");
+    tty.send("\x0f");
+    tty.see("─ Transcript");
+    tty.signal("-KILL");
+    tty.assert_restored();
+    let screen = tty.wait("the first screen", |it| !it.contains("Transcript"));
+    assert!(!screen.contains("half a prompt") && !screen.contains("manual"), "{screen}");
+}
+
+#[test]
 fn signals_leave_the_terminal_as_it_was_with_their_own_exit_codes() {
     // Failure 17.
     for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {

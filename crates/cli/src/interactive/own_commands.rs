@@ -1,0 +1,165 @@
+//! Commands of the person's own settings that run beside the terminal: the status line, rows of agents, names of files.
+//!
+//! Commands of a repository's settings are not among them before the folder is trusted: settings leave them out until then.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use centurion_config::settings::Settings;
+use centurion_protocol::{AgentId, Env};
+use centurion_tui::Fact;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+/// The longest time that such a command may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The most output that is read of it.
+const MOST_OUTPUT: u64 = 64 * 1024;
+/// The most lines of a status line, and the most names of files.
+const MOST_STATUS_LINES: usize = 3;
+const MOST_NAMES: usize = 30;
+
+/// The commands that are in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Commands {
+    status: Option<String>,
+    agents: Option<String>,
+    names: Option<String>,
+}
+
+/// The state that a status line is wanted for.
+#[derive(Debug, Default)]
+enum Wanted {
+    #[default]
+    Nothing,
+    /// One is made, and no other is wanted.
+    Making,
+    /// One is made, and another is wanted for this state.
+    Newer(Value),
+}
+
+/// The commands, and what they wait for.
+pub(super) struct OwnCommands {
+    cwd: PathBuf,
+    env: Arc<Env>,
+    commands: Mutex<Commands>,
+    wanted: Mutex<Wanted>,
+}
+
+impl OwnCommands {
+    pub(super) fn new(cwd: &Path, env: &Arc<Env>) -> Self {
+        Self {
+            cwd: cwd.to_owned(),
+            env: Arc::clone(env),
+            commands: Mutex::default(),
+            wanted: Mutex::default(),
+        }
+    }
+
+    /// Takes over the commands of settings; tells whether one makes a status line.
+    pub(super) fn configure(&self, settings: &Settings) -> bool {
+        let is_off = settings.hook_limits().disabled.is_some();
+        let command = |key: &str| {
+            let value = settings.value(key).filter(|_| !is_off)?;
+            value["command"].as_str().filter(|it| !it.trim().is_empty()).map(str::to_owned)
+        };
+        let commands = Commands {
+            status: command("statusLine"),
+            agents: command("subagentStatusLine"),
+            names: command("fileSuggestion"),
+        };
+        let makes_status = commands.status.is_some() || commands.agents.is_some();
+        *self.commands.lock() = commands;
+        makes_status
+    }
+
+    /// Makes the status line and the rows of agents for a state. One is made at a time, and always for the newest state.
+    pub(super) async fn show_status(self: Arc<Self>, state: Value) -> Vec<Fact> {
+        let Commands { status, agents, .. } = self.commands.lock().clone();
+        if status.is_none() && agents.is_none() {
+            return Vec::new();
+        }
+        {
+            let mut wanted = self.wanted.lock();
+            if !matches!(*wanted, Wanted::Nothing) {
+                *wanted = Wanted::Newer(state);
+                return Vec::new();
+            }
+            *wanted = Wanted::Making;
+        }
+        let mut state = state;
+        loop {
+            let mut facts = Vec::new();
+            if let Some(command) = &status {
+                let text = self.run(command, &state).await.unwrap_or_default();
+                let lines = text.lines().take(MOST_STATUS_LINES).map(str::to_owned).collect();
+                facts.push(Fact::StatusLine(lines));
+            }
+            let has_agents = state["tasks"].as_array().is_some_and(|tasks| !tasks.is_empty());
+            if let Some(command) = agents.as_ref().filter(|_| has_agents) {
+                let text = self.run(command, &state).await.unwrap_or_default();
+                facts.push(Fact::AgentRows(text.lines().filter_map(agent_row).collect()));
+            }
+            let mut wanted = self.wanted.lock();
+            match std::mem::take(&mut *wanted) {
+                Wanted::Newer(newer) => {
+                    *wanted = Wanted::Making;
+                    state = newer;
+                }
+                Wanted::Nothing | Wanted::Making => return facts,
+            }
+        }
+    }
+
+    /// The names that the person's own command finds for a word; `None` without one.
+    pub(super) async fn names_like(&self, word: &str) -> Option<Vec<String>> {
+        let command = self.commands.lock().names.clone()?;
+        let text = self.run(&command, &json!({"query": word})).await?;
+        Some(
+            text.lines()
+                .map(str::trim)
+                .filter(|it| !it.is_empty())
+                .take(MOST_NAMES)
+                .map(str::to_owned)
+                .collect(),
+        )
+    }
+
+    /// Runs a command with JSON on its standard input; what it printed, if it succeeded in time.
+    async fn run(&self, command: &str, input: &Value) -> Option<String> {
+        let mut child = tokio::process::Command::new("sh")
+            .arg("-c")
+            .arg(command)
+            .current_dir(&self.cwd)
+            .env_clear()
+            .envs(self.env.of_programs())
+            .env("CLAUDE_PROJECT_DIR", &self.cwd)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .ok()?;
+        let (mut stdin, stdout) = (child.stdin.take()?, child.stdout.take()?);
+        let input = input.to_string();
+        let mut bytes = Vec::new();
+        let work = async {
+            // A command that reads nothing is none the worse for it.
+            let _ = stdin.write_all(input.as_bytes()).await;
+            drop(stdin);
+            let _ = stdout.take(MOST_OUTPUT).read_to_end(&mut bytes).await;
+            child.wait().await
+        };
+        let status = tokio::time::timeout(PATIENCE, work).await.ok()?.ok()?;
+        status.success().then(|| String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// A row of an agent, as a command writes it: `{"id": …, "content": …}`.
+fn agent_row(line: &str) -> Option<(AgentId, String)> {
+    let row: Value = serde_json::from_str(line).ok()?;
+    Some((AgentId::new(row["id"].as_str()?), row["content"].as_str()?.to_owned()))
+}

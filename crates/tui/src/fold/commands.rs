@@ -1,0 +1,80 @@
+//! Commands of the terminal's own that ask nothing of the model.
+
+use super::{picker, send};
+use crate::effect::Effect;
+use crate::look::Theme;
+use crate::model::Model;
+use crate::model::picker::{PickFor, PickRow, Picker};
+use crate::model::prompts::When;
+use crate::model::screen::Screen;
+
+/// Carries out a command; whether it is one of these.
+pub(super) fn own(
+    model: &mut Model,
+    name: &str,
+    arguments: &str,
+    effects: &mut Vec<Effect>,
+) -> bool {
+    match (name, arguments) {
+        ("tasks" | "list-agents", "") => picker::tasks(model),
+        ("copy", number) => copy(model, number, effects),
+        ("plan", words) => {
+            effects.push(Effect::SetMode("plan".to_owned()));
+            if !words.is_empty() {
+                send::command(model, words, When::Next, effects);
+            }
+        }
+        ("branch", "") => effects.push(Effect::Branch),
+        ("theme", "") => themes(model),
+        ("theme", name) => match Theme::named(name) {
+            Some(theme) => {
+                effects.push(Effect::Restyle(theme));
+                effects.push(Effect::KeepSetting { key: "theme", value: name.to_owned() });
+            }
+            None => model.notice = Some(format!("there is no theme {name}")),
+        },
+        ("keybindings", "") => effects.push(Effect::EditKeys),
+        ("model", "") => effects.push(Effect::Show { command: "model".to_owned() }),
+        ("config", words) => {
+            effects.push(Effect::Show { command: format!("config {words}").trim().to_owned() });
+        }
+        ("diff" | "trust" | "plugin" | "sandbox", "") => {
+            effects.push(Effect::Show { command: name.to_owned() });
+        }
+        ("statusline", words) => {
+            let what = if words.is_empty() { "as my shell's prompt is" } else { words };
+            let text = format!("Use the statusline-setup agent to set my status line: {what}");
+            send::command(model, &text, When::Next, effects);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Copies one of the last answers: the newest is 1.
+fn copy(model: &mut Model, number: &str, effects: &mut Vec<Effect>) {
+    let place: usize = number.parse().unwrap_or(1);
+    match model.talk.answers.get(place.saturating_sub(1)) {
+        Some(answer) => {
+            let lines = answer.lines().count();
+            effects.push(Effect::Copy(answer.clone()));
+            model.notice = Some(format!("copied {lines} lines"));
+        }
+        None => model.notice = Some("there is no such answer".to_owned()),
+    }
+}
+
+fn themes(model: &mut Model) {
+    let about = |theme: Theme| match theme {
+        Theme::Terminal => "the sixteen colours of your terminal",
+        Theme::Daltonized => "the same without red beside green",
+        Theme::Plain => "no colours",
+    };
+    let row = |(name, theme): &(&str, Theme)| PickRow {
+        text: (*name).to_owned(),
+        hint: about(*theme).to_owned(),
+        value: format!("/theme {name}"),
+    };
+    let rows = Theme::NAMES.iter().map(row).collect();
+    super::show_screen(model, Screen::Picker(Picker::new("Theme", PickFor::Command, rows)));
+}
