@@ -81,6 +81,23 @@ pub(crate) fn joined(inherited: impl Iterator<Item = OsString>) -> anyhow::Resul
     Ok(args.context("the flags of the lead cannot be read")?.settle())
 }
 
+/// The arguments of one member's process.
+pub(crate) fn member_args(member: &MemberCommand) -> Vec<OsString> {
+    let mut args: Vec<OsString> = Vec::new();
+    let mut add = |flag: &str, value: &str| args.extend([flag.into(), value.into()]);
+    add("--agent-id", &member.agent_id());
+    add("--agent-name", member.name.as_str());
+    add("--team-name", member.team.as_str());
+    add("--agent-color", &member.color);
+    add("--parent-session-id", &member.session.to_string());
+    add("--agent-type", &member.agent_type);
+    add("--permission-mode", &member.permission_mode);
+    if member.plan_mode_required {
+        args.push("--plan-mode-required".into());
+    }
+    args
+}
+
 /// The program of all members.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
@@ -88,26 +105,9 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// The arguments of one member's process.
-    pub(crate) fn args(&self, member: &MemberCommand) -> Vec<OsString> {
-        let mut args: Vec<OsString> = Vec::new();
-        let mut add = |flag: &str, value: &str| args.extend([flag.into(), value.into()]);
-        add("--agent-id", &member.agent_id());
-        add("--agent-name", member.name.as_str());
-        add("--team-name", member.team.as_str());
-        add("--agent-color", &member.color);
-        add("--parent-session-id", &member.session.to_string());
-        add("--agent-type", &member.agent_type);
-        add("--permission-mode", &member.permission_mode);
-        if member.plan_mode_required {
-            args.push("--plan-mode-required".into());
-        }
-        args
-    }
-
     /// The command as a person would type it: every word is quoted that has to be.
     pub(crate) fn shown(&self, member: &MemberCommand) -> String {
-        let program = [self.program.as_os_str().to_owned()].into_iter().chain(self.args(member));
+        let program = [self.program.as_os_str().to_owned()].into_iter().chain(member_args(member));
         let words: Vec<String> = program.map(|word| quoted(&word.to_string_lossy())).collect();
         format!("cd {} && {}", quoted(&member.cwd.to_string_lossy()), words.join(" "))
     }
@@ -322,8 +322,7 @@ mod tests {
     /// What a member makes of the command line of its lead.
     fn member_of(lead: &RunArgs) -> RunArgs {
         let settings = lead.settings.settings.clone().map(FlagSettings::Json);
-        let start = Start { program: "/bin/centurion".into() };
-        let words = [OsString::from("centurion")].into_iter().chain(start.args(&member("/p")));
+        let words = [OsString::from("centurion")].into_iter().chain(member_args(&member("/p")));
         RunArgs::try_parse_from(words.chain(inherited(lead, settings.as_ref()))).unwrap()
     }
 
@@ -415,7 +414,7 @@ mod tests {
             String::from_utf8(printed.stdout).unwrap().lines().map(str::to_owned).collect();
         let expected: Vec<String> = [member.cwd.display().to_string(), "/bin/a b".to_owned()]
             .into_iter()
-            .chain(start.args(&member).into_iter().map(|word| word.into_string().unwrap()))
+            .chain(member_args(&member).into_iter().map(|word| word.into_string().unwrap()))
             .collect();
         assert_eq!(words, expected);
     }

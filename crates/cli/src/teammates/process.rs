@@ -15,7 +15,7 @@ use centurion_tools::{Piped, PipedProgram};
 use parking_lot::Mutex;
 
 use super::TICKET;
-use super::flags::Start;
+use super::flags::{Start, member_args};
 
 /// The most bytes of what a process said last that are kept.
 const MOST_SAID: usize = 4 * 1024;
@@ -37,7 +37,7 @@ impl ProcessBackEnd {
         environment.insert(TICKET.to_owned(), member.ticket.clone());
         let program = PipedProgram {
             program: self.start.program.clone().into_os_string(),
-            args: self.start.args(member),
+            args: member_args(member),
             environment,
             cwd: member.cwd.clone(),
         };

@@ -21,7 +21,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::TICKET;
-use super::flags::Start;
+use super::flags::{Start, member_args};
 use super::pane::ARGUMENT;
 
 /// The longest wait for an answer of tmux.
@@ -147,7 +147,7 @@ impl BackEnd for TmuxBackEnd {
         let ticket = (OsString::from(TICKET), OsString::from(&member.ticket));
         Some(Execution {
             program: self.start.program.clone().into_os_string(),
-            args: self.start.args(member),
+            args: member_args(member),
             environment: std::env::vars_os().chain([ticket]).collect(),
             cwd: member.cwd.clone(),
         })

@@ -66,7 +66,9 @@ pub(crate) fn check_answer(request: &str, answer: &Value) {
     match parts {
         _ if answer["subtype"] != "success" => {}
         Some(parts) => {
-            parts.iter().for_each(|it| compare(definition(name), it, request, &mut problems));
+            for part in parts {
+                compare(definition(name), part, request, &mut problems);
+            }
         }
         None => compare(definition(name), response, request, &mut problems),
     }

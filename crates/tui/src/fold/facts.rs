@@ -151,7 +151,10 @@ pub(super) fn fact(model: &mut Model, fact: Fact, effects: &mut Vec<Effect>) {
             super::show_screen(model, Screen::Sessions(list));
         }
         Fact::Found { words, sessions } => {
-            if let Some(Screen::Sessions(list)) = &mut model.screen {
+            // Searches may end in another order than they began.
+            if let Some(Screen::Sessions(list)) = &mut model.screen
+                && list.typed == words
+            {
                 list.found = Some((words, sessions));
             }
         }

@@ -98,7 +98,7 @@ impl Surface for TwoScreens {
         self.first.is_waiting()
     }
 
-    /// Those of the first screen: whatever ends the program goes back there.
+    /// The rows of the first screen: whatever ends the program goes back there.
     fn rows_above_cursor(&self) -> Option<u16> {
         self.first.rows_above_cursor()
     }
