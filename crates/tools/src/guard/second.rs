@@ -60,9 +60,10 @@ pub(super) fn run(mark: &str) -> ExitCode {
     let _ = set_parent_process_death_signal(Some(Signal::CONT));
     let _ = std::env::set_current_dir("/");
     centurion_sandbox::survive_signals();
-    let parent_number = getppid();
-    let parent = parent_number.and_then(|parent| pidfd_open(parent, PidfdFlags::empty()).ok());
-    let (Some(parent), Ok(())) = (parent, tree::prepare()) else { return ExitCode::FAILURE };
+    if tree::prepare().is_err() {
+        return ExitCode::FAILURE;
+    }
+    let (parent_number, parent) = centurion(mark).unzip();
     let adopted = parent_number.and_then(|parent| Children::of(parent).ok());
     let mut watcher = Second {
         parent,
@@ -81,8 +82,18 @@ pub(super) fn run(mark: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// The Centurion of a mark, if it is the parent of this process. If it died before this process looked, another process is
+/// the parent, and the children of that one are not meant.
+fn centurion(mark: &str) -> Option<(Pid, OwnedFd)> {
+    let number = mark.split('-').next()?.parse().ok().and_then(Pid::from_raw)?;
+    let handle = pidfd_open(number, PidfdFlags::empty()).ok()?;
+    // Compared last: a process that is the parent now has been the parent all the time.
+    (getppid() == Some(number)).then_some((number, handle))
+}
+
 struct Second {
-    parent: OwnedFd,
+    /// Centurion; `None` where it is dead already.
+    parent: Option<OwnedFd>,
     parent_number: Option<Pid>,
     /// The mark in the environment of every command.
     mark: Vec<u8>,
@@ -172,7 +183,8 @@ impl Second {
     /// Waits for news, or until the given time.
     fn wait(&mut self, until: Option<Instant>) -> Ready {
         tree::restore_limit();
-        let handles = [stdin(), self.parent.as_fd()].into_iter();
+        let parent = self.parent.iter().map(|parent| parent.as_fd());
+        let handles = [stdin()].into_iter().chain(parent);
         let handles = handles.chain(self.guards.iter().map(|guard| guard.handle.as_fd()));
         let mut polled: Vec<_> =
             handles.map(|handle| PollFd::from_borrowed_fd(handle, PollFlags::IN)).collect();
@@ -190,9 +202,11 @@ impl Second {
             }
         }
         let is_ready = |at: usize| polled.get(at).is_some_and(|it| !it.revents().is_empty());
-        let ready = Ready { is_told: is_ready(0), parent_is_gone: is_ready(1) };
+        let parents = usize::from(self.parent.is_some());
+        let ready =
+            Ready { is_told: is_ready(0), parent_is_gone: parents > 0 && is_ready(parents) };
         // A guard has ended. This may be the last answer, if a command takes all files away.
-        if polled.iter().skip(2).any(|it| !it.revents().is_empty()) {
+        if polled.iter().skip(1 + parents).any(|it| !it.revents().is_empty()) {
             self.look_from_now();
         }
         ready

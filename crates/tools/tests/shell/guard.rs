@@ -1,6 +1,8 @@
 //! When Centurion dies, no process that it started outlives it (I-13).
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use centurion_protocol::{SystemWorld, World as _};
 use centurion_testkit::{Lack, skip};
@@ -70,4 +72,36 @@ async fn a_killed_guard_takes_its_shell_along() {
 async fn the_guard_does_not_answer_to_the_programs_name() {
     let session = Session::new();
     assert_eq!(session.bash("cat /proc/$PPID/comm").await, "command-guard");
+}
+
+#[test]
+fn a_second_watcher_whose_program_died_at_once_ends_no_child_of_another_process() {
+    // A program that is killed while its watcher starts leaves the watcher to another parent, such as init. All children
+    // of that one with sessions of their own were killed.
+    let mut gone = Command::new("true").spawn().unwrap();
+    let mark = format!("{}-1", gone.id());
+    gone.wait().unwrap();
+    let script =
+        "setsid sleep 600 </dev/null & echo $!; sleep 600 </dev/null & echo $!; \"$0\" \"$@\"";
+    let mut parent = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_centurion-guard")])
+        .args([centurion_tools::guard::ARGUMENT, "second", &mark])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = parent.stdin.take().unwrap();
+    let mut lines = BufReader::new(parent.stdout.take().unwrap()).lines();
+    let (bystander, guard) = (lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap());
+    let kill = |pid: &str| Command::new("kill").args(["-KILL", pid]).status().unwrap().success();
+    let (never, ended) = std::sync::mpsc::channel::<()>();
+    let pass = |time: u64| assert!(ended.recv_timeout(Duration::from_millis(time)).is_err());
+    // Leftovers of a guard are searched for when the guard has ended.
+    writeln!(told, "+{guard}").unwrap();
+    pass(300);
+    assert!(kill(&guard));
+    pass(1_000);
+    drop((told, never));
+    assert!(parent.wait().unwrap().success());
+    assert!(kill(&bystander), "it lived");
 }

@@ -62,6 +62,13 @@ impl Tmux {
         self.run(&["capture-pane", "-p", "-t", "it"])
     }
 
+    /// Rows and columns, as programs in the pane are told.
+    fn size_of_terminal(&self) -> String {
+        let tty = self.run(&["display-message", "-p", "-t", "it", "#{pane_tty}"]);
+        let told = Command::new("stty").args(["-F", tty.trim(), "size"]).output().unwrap();
+        String::from_utf8_lossy(&told.stdout).trim().to_owned()
+    }
+
     #[track_caller]
     fn see(&self, words: &str) -> String {
         eventually(words, || Some(self.screen()).filter(|screen| screen.contains(words)))
@@ -109,6 +116,9 @@ fn a_day_in_tmux_ends_with_the_shell_as_it_was() {
     // A client comes and goes, and the window changes.
     for (width, height) in [("100", "30"), ("60", "20"), ("80", "24")] {
         tmux.run(&["resize-window", "-t", "it", "-x", width, "-y", height]);
+        // It tells the terminal some time later, and not of each size.
+        let size = format!("{height} {width}");
+        eventually(&size, || (tmux.size_of_terminal() == size).then_some(()));
     }
     let lines: Vec<String> = (0..500).map(|number| format!("pasted line {number}")).collect();
     let file = stage.program.scratch.project().join("pasted");
