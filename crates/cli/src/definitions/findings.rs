@@ -44,17 +44,19 @@ impl Findings {
 
     /// Everything as data.
     fn data(&self) -> Value {
+        let list = |problems: &[Problem]| -> Vec<Value> {
+            in_order(problems.iter().collect()).into_iter().map(problem_data).collect()
+        };
         json!({
             "good": self.good,
-            "failed": self.failed.iter().map(problem_data).collect::<Vec<_>>(),
-            "warnings": self.warnings.iter().map(problem_data).collect::<Vec<_>>(),
+            "failed": list(&self.failed),
+            "warnings": list(&self.warnings),
         })
     }
 
     /// Everything in the order of the files, and a summary.
     fn report(&self, noun: &str) -> String {
-        let mut all: Vec<&Problem> = self.failed.iter().chain(&self.warnings).collect();
-        all.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
+        let all = in_order(self.failed.iter().chain(&self.warnings).collect());
         let mut lines: Vec<String> =
             all.iter().map(|problem| printable(&problem.to_string())).collect();
         let good = match self.good {
@@ -68,6 +70,12 @@ impl Findings {
         lines.push(format!("{good}, {} cannot be used, {warnings}\n", self.failed.len()));
         lines.join("\n")
     }
+}
+
+/// Problems by file and line.
+fn in_order(mut problems: Vec<&Problem>) -> Vec<&Problem> {
+    problems.sort_by(|one, other| (&one.path, one.line).cmp(&(&other.path, other.line)));
+    problems
 }
 
 /// A problem as data; `line` is null where the file as a whole is meant.

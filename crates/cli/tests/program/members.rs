@@ -6,6 +6,7 @@ use centurion_testkit::{Lack, skip};
 use serde_json::{Value, json};
 
 use crate::host::Host;
+use crate::members_rules::until_said;
 use crate::program::{Program, ended, eventually, signal};
 use crate::sandboxes::can_confine_completely;
 use crate::stage::{Stage, Told, agent, bash};
@@ -68,7 +69,7 @@ fn a_member_in_a_process_of_its_own_reports_rests_and_wakes() {
             [member("w1", "@@work")],
             "waiting",
             // A message that came before would be read in the member's first run.
-            [bash("until grep -rqs '\"text\":\"resting\"' \"$HOME\"; do sleep 0.02; done")],
+            [until_said("resting")],
             [says("w1", "once more")],
             "waiting again",
             "thank you",

@@ -18,9 +18,10 @@ fn structured(to: &str, message: &Value) -> Value {
     json!({"tool": "SendMessage", "input": {"to": to, "message": message}})
 }
 
-/// Waits until a member has said this and rests: what is sent before is read in the same run.
-fn until_said(text: &str) -> Value {
-    bash(&format!("until grep -rqs '\"text\":\"{text}\"' \"$HOME\"; do sleep 0.02; done"))
+/// Waits until a member has said this and rests: what is sent before is read in the same run. The pattern does not match
+/// its own text, which is in a file while the command starts.
+pub(crate) fn until_said(text: &str) -> Value {
+    bash(&format!("until grep -rqs '\"text\":[\"]{text}\"' \"$HOME\"; do sleep 0.02; done"))
 }
 
 fn run(stage: &Stage, place: &str, settings: &str, more: &[&str]) -> Told {

@@ -399,10 +399,11 @@ pub(super) static KEYS: &[Key] = &[
     key("statusLine", Kind::Object).works().parent(),
     key("subagentStatusLine", Kind::Object).works().parent(),
     key("fileSuggestion", Kind::Object).works().parent(),
-    key("theme", Kind::Choice(THEMES)).works(),
-    key("editorMode", Kind::Choice(&["normal", "vim"])).works(),
-    key("prefersReducedMotion", Kind::Bool).works(),
-    key("reduceMotion", Kind::Bool).works(),
+    // A repository has no say in what a person's keys mean and how things look.
+    key("theme", Kind::Choice(THEMES)).works().personal(),
+    key("editorMode", Kind::Choice(&["normal", "vim"])).works().personal(),
+    key("prefersReducedMotion", Kind::Bool).works().personal(),
+    key("reduceMotion", Kind::Bool).works().personal(),
     // A style may leave out rules of the prompt.
     key("outputStyle", Kind::Text).works().folder(),
     key("language", Kind::Text),

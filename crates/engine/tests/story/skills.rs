@@ -654,8 +654,8 @@ async fn files_are_brought_back_by_the_number_of_a_prompt() {
     let told = talk(&bench, &prompts).await;
     let results = told.of("result", None);
     let list = results[2]["result"].as_str().unwrap();
-    assert!(list.contains("1  @@lead first  (2 files"), "{list}");
-    assert!(list.contains("2  @@next second  (1 files"), "{list}");
+    assert!(list.contains("1. @@lead first (2 files changed"), "{list}");
+    assert!(list.contains("2. @@next second (1 file changed"), "{list}");
     assert!(results[3]["result"].as_str().unwrap().contains("b.txt"), "{}", results[3]);
     assert!(results[4]["errors"].to_string().contains("there is no prompt 7"), "{}", results[4]);
     let made = |name: &str| bench.project().join(name).exists();

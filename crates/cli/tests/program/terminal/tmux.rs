@@ -33,7 +33,9 @@ impl Tmux {
             &home,
             "-e",
             "LANG=C.UTF-8",
-            "sh",
+            // One with a line editor, which gives the terminal settings of its own before it prompts.
+            "bash",
+            "--norc",
         ]);
         tmux
     }
