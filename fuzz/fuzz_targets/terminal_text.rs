@@ -31,7 +31,8 @@ fuzz_target!(|data: &[u8]| {
     let mut surface = InlineSurface::new(window, Look::default(), Capabilities::default());
     let live = lines.iter().take(20).cloned().collect();
     let cursor = Some(Place { row: 3, column: 2 });
-    let frame = Frame { print: lines, live, cursor, title: Some(text.to_string()) };
+    let title = Some(text.to_string());
+    let frame = Frame { print: lines, live, cursor, title, is_whole: false };
     let mut bytes = Vec::new();
     surface.draw(&frame, window, &mut bytes);
     only_ours(&bytes);
@@ -43,7 +44,10 @@ fn check(lines: &[Line], columns: u16) {
         assert_safe(&line.text());
         for row in wrapped(line, columns) {
             let is_flush = row.wrap == line.wrap && row.text() == line.text();
-            assert!(is_flush || row.width() <= usize::from(columns), "{row:?} in {columns} columns");
+            assert!(
+                is_flush || row.width() <= usize::from(columns),
+                "{row:?} in {columns} columns"
+            );
         }
     }
 }

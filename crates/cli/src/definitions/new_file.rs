@@ -68,7 +68,7 @@ pub(crate) fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 /// A file that was written, with remarks about it.
 pub(crate) struct WrittenFile<'f> {
     pub(crate) path: &'f Path,
-    /// What the text in it is for.
+    /// The purpose of its text.
     pub(crate) purpose: String,
     pub(crate) warnings: &'f [Problem],
     /// A remark about another definition of the same name.

@@ -302,9 +302,9 @@ fn a_new_skill_is_good_and_nothing_is_overwritten() {
     let wrote = good(program.run(&[&args[..], &more].concat()));
     let path = project(&program, ".claude/skills/release-notes/SKILL.md");
     assert!(wrote.starts_with(&format!("wrote {path};")), "{wrote}");
-    let data = told(&program, &["skills", "new", "review"]);
-    assert_eq!(data["path"], project(&program, ".claude/skills/review/SKILL.md"));
-    assert!(data["note"].as_str().unwrap().starts_with("it takes the place of `review`"), "{data}");
+    let data = told(&program, &["skills", "new", "verify"]);
+    assert_eq!(data["path"], project(&program, ".claude/skills/verify/SKILL.md"));
+    assert!(data["note"].as_str().unwrap().starts_with("it takes the place of `verify`"), "{data}");
     let list = listed(&program);
     let skill = named(&list["active"], "release-notes");
     assert_eq!(skill["description"], "Writes: \"notes\" # really");
