@@ -4,8 +4,8 @@
 //! waiter's affair. When it ends, the record of its end is written first; then its state changes, under one lock
 //! with the choice of the recipient; slow clean-up comes last.
 
-mod afar;
 mod led;
+mod member_run;
 mod relay;
 mod resume;
 mod worktree;

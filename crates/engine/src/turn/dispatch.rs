@@ -3,9 +3,9 @@
 //! input check → hooks before → permission → approval → run → hooks after → bounded result. The journal gets
 //! the result from the driver. No kind of agent has another way to a tool.
 
-mod afar;
 mod hooked;
 mod lead;
+mod member_calls;
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;

@@ -80,12 +80,12 @@ impl Listener {
                 }
             };
             let Ok(process) = identify(&stream) else { continue };
-            let Some(seat) = Callers::seat(&callers, process, limits) else { continue };
+            let Some(slot) = Callers::admit(&callers, process, limits) else { continue };
             let Ok(connection) = Connection::new(stream, limits.frame) else { continue };
             let serving = serve(connection);
             served.spawn(async move {
                 serving.await;
-                drop(seat);
+                drop(slot);
             });
         }
     }
@@ -145,13 +145,13 @@ fn connect_now(address: &std::path::Path) -> Result<(), Errno> {
 struct Callers(Mutex<HashMap<Option<u32>, usize>>);
 
 /// Guard: one connection of a process.
-struct Seat {
+struct ConnectionSlot {
     callers: Arc<Callers>,
     pid: Option<u32>,
 }
 
 impl Callers {
-    fn seat(callers: &Arc<Self>, process: Process, limits: Limits) -> Option<Seat> {
+    fn admit(callers: &Arc<Self>, process: Process, limits: Limits) -> Option<ConnectionSlot> {
         let mut counts = callers.0.lock();
         let all: usize = counts.values().sum();
         let its = counts.get(&process.pid).copied().unwrap_or_default();
@@ -159,11 +159,11 @@ impl Callers {
             return None;
         }
         counts.insert(process.pid, its + 1);
-        Some(Seat { callers: Arc::clone(callers), pid: process.pid })
+        Some(ConnectionSlot { callers: Arc::clone(callers), pid: process.pid })
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut counts = self.callers.0.lock();
         let left = counts.get(&self.pid).copied().unwrap_or_default().saturating_sub(1);

@@ -83,7 +83,7 @@ async fn a_home_of_any_length_has_sockets() {
 async fn floods_of_connections_leave_room_for_others() {
     let flood = |path: PathBuf| {
         let held: Vec<_> = (0..200).filter_map(|_| UnixStream::connect(&path).ok()).collect();
-        // Those beyond the limit are disconnected at once; the others hold their seats.
+        // Those beyond the limit are disconnected at once; the others keep their connections.
         let limit = Duration::from_millis(50);
         let ended = held.iter().filter(|stream| {
             stream.set_read_timeout(Some(limit)).unwrap();
