@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use centurion_config::settings::{self, Level, RuleList, Settings, SettingsFile, answered_power};
 use centurion_config::trust::{PowerItem, Trust};
-use centurion_engine::{Destination, KeepError, Remember, Remembered, RuleChange, RuleStore};
+use centurion_engine::{Destination, KeepError, Remember, RuleChange, RuleStore, SavedChange};
 use centurion_permissions::RuleKind;
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ impl RuleStore for RuleFiles {
             return Err(KeepError::Credential);
         }
         let kept = match &remember.what {
-            Remembered::Rules { change, kind, texts } => {
+            SavedChange::Rules { change, kind, texts } => {
                 let list = match kind {
                     RuleKind::Allow => RuleList::Allow,
                     RuleKind::Ask => RuleList::Ask,
@@ -56,14 +56,14 @@ impl RuleStore for RuleFiles {
                     RuleChange::Remove => settings::remove_rules(file, list, texts).map(drop),
                 }
             }
-            Remembered::LostDirectories(directories) => {
+            SavedChange::LostDirectories(directories) => {
                 let texts = directories.iter().map(|directory| directory.display().to_string());
                 settings::remove_directories(file, &texts.collect::<Vec<_>>()).map(drop)
             }
-            Remembered::Directories(directories) => directories.iter().try_for_each(|directory| {
+            SavedChange::Directories(directories) => directories.iter().try_for_each(|directory| {
                 settings::add_directory(file, &directory.display().to_string()).map(drop)
             }),
-            Remembered::Mode(mode) => settings::set_default_mode(file, mode.name()).map(drop),
+            SavedChange::Mode(mode) => settings::set_default_mode(file, mode.name()).map(drop),
         };
         kept.map_err(|error| KeepError::Write(error.into()))?;
         if remember.destination == Destination::UserSettings {
@@ -76,8 +76,8 @@ impl RuleStore for RuleFiles {
 }
 
 /// Whether a rule would bring a credential into a file. Without it, it would be another rule.
-fn holds_credential(what: &Remembered) -> bool {
-    let Remembered::Rules { change: RuleChange::Add | RuleChange::Replace, texts, .. } = what
+fn holds_credential(what: &SavedChange) -> bool {
+    let SavedChange::Rules { change: RuleChange::Add | RuleChange::Replace, texts, .. } = what
     else {
         return false;
     };
@@ -85,22 +85,22 @@ fn holds_credential(what: &Remembered) -> bool {
 }
 
 /// The items that an answer allows, as the file has them now. Nothing else in the file is accepted with it.
-fn answered_items(file: &SettingsFile, what: &Remembered) -> Vec<PowerItem> {
+fn answered_items(file: &SettingsFile, what: &SavedChange) -> Vec<PowerItem> {
     let item = |key: &str, text: &str| {
         answered_power(file.path(), key, None, &Value::String(text.to_owned()))
     };
     match what {
-        Remembered::Rules { change: RuleChange::Remove, .. }
-        | Remembered::Rules { kind: RuleKind::Ask | RuleKind::Deny, .. }
-        | Remembered::LostDirectories(_) => Vec::new(),
-        Remembered::Rules { texts, .. } => {
+        SavedChange::Rules { change: RuleChange::Remove, .. }
+        | SavedChange::Rules { kind: RuleKind::Ask | RuleKind::Deny, .. }
+        | SavedChange::LostDirectories(_) => Vec::new(),
+        SavedChange::Rules { texts, .. } => {
             texts.iter().map(|text| item("permissions.allow", text)).collect()
         }
-        Remembered::Directories(directories) => {
+        SavedChange::Directories(directories) => {
             let texts = directories.iter().map(|directory| directory.display().to_string());
             texts.map(|text| item("permissions.additionalDirectories", &text)).collect()
         }
-        Remembered::Mode(mode) => vec![item("permissions.defaultMode", mode.name())],
+        SavedChange::Mode(mode) => vec![item("permissions.defaultMode", mode.name())],
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
         let trust = Arc::new(Trust::open(TrustSources::default()).unwrap());
         let files = RuleFiles { local: None, project: None, user, trust };
         let keep = |what, destination| files.keep(&Remember { what, destination });
-        let rules = |change, kind, text: &str| Remembered::Rules {
+        let rules = |change, kind, text: &str| SavedChange::Rules {
             change,
             kind,
             texts: vec![text.to_owned()],
@@ -132,9 +132,9 @@ mod tests {
         keep(rules(RuleChange::Remove, RuleKind::Allow, "A"), user).unwrap();
         keep(rules(RuleChange::Add, RuleKind::Allow, "C"), user).unwrap();
         keep(rules(RuleChange::Replace, RuleKind::Deny, "E"), user).unwrap();
-        keep(Remembered::Directories(vec![PathBuf::from("/d"), PathBuf::from("/e")]), user)
+        keep(SavedChange::Directories(vec![PathBuf::from("/d"), PathBuf::from("/e")]), user)
             .unwrap();
-        keep(Remembered::LostDirectories(vec![PathBuf::from("/d")]), user).unwrap();
+        keep(SavedChange::LostDirectories(vec![PathBuf::from("/d")]), user).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         let value: Value = serde_json::from_str(&text).unwrap();
         let permissions = serde_json::json!({

@@ -135,14 +135,14 @@ pub(crate) struct Refused {
 
 /// Memory of earlier visits.
 pub(crate) struct Memo<T> {
-    places: HashMap<Place, Remembered<T>>,
+    places: HashMap<Place, KnownPlace<T>>,
 }
 
 /// Values by path. The key is text, whose hash is cheaper than a path's.
 type ByPath<T> = HashMap<OsString, T, RandomState>;
 
 /// Listings and files of a place.
-struct Remembered<T> {
+struct KnownPlace<T> {
     listings: ByPath<Listing>,
     files: ByPath<Known<T>>,
     refused: Vec<Refused>,
@@ -194,12 +194,12 @@ impl<T> Memo<T> {
     ) -> Visit<T> {
         let before = self.places.remove(place);
         let is_first = before.is_none();
-        let before = before.unwrap_or_else(|| Remembered {
+        let before = before.unwrap_or_else(|| KnownPlace {
             listings: ByPath::default(),
             files: ByPath::default(),
             refused: Vec::new(),
         });
-        let Remembered { listings: listed_before, files, refused: refused_before } = before;
+        let KnownPlace { listings: listed_before, files, refused: refused_before } = before;
         let known_files = files.len();
         let mut walk = Walk {
             pick: place.pick,
@@ -225,8 +225,8 @@ impl<T> Memo<T> {
         let Walk { listings, mut files, found, refused, unread, has_changed, .. } = walk;
         files.retain(|_, known| std::mem::take(&mut known.is_found));
         let is_unchanged = !has_changed && files.len() == known_files && refused_before == refused;
-        let remembered = Remembered { listings, files, refused: refused.clone() };
-        self.places.insert(place.clone(), remembered);
+        let known_place = KnownPlace { listings, files, refused: refused.clone() };
+        self.places.insert(place.clone(), known_place);
         Visit { found, refused, unread, is_unchanged }
     }
 

@@ -87,8 +87,8 @@ pub use policy::broker::{
     Unanswered,
 };
 pub use policy::permissions::{
-    Change, Destination, KeepError, Remember, Remembered, RuleChange, RuleSource, RuleStore, Rules,
-    ServerRules,
+    Change, Destination, KeepError, Remember, RuleChange, RuleSource, RuleStore, Rules,
+    SavedChange, ServerRules,
 };
 pub use policy::rule_text::{RuleTextError, UnreadRule, read_rule};
 pub use session::{

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use centurion_files::{Kind, Listed, open_followed, private};
 
-use super::{ByPath, Known, Listing, Memo, Place, Remembered};
+use super::{ByPath, Known, KnownPlace, Listing, Memo, Place};
 use crate::files::{Stamp, bytes_in};
 
 /// Another number for every other way to write it, or to read the files that it is about.
@@ -93,19 +93,19 @@ impl<T: Keep> Memo<T> {
     pub(crate) fn recall(&mut self, place: &Place, index: Index<'_>) {
         if !self.places.contains_key(place)
             && let Some(bytes) = index.bytes(place)
-            && let Some(remembered) = read_place(&mut Reader(&bytes), place)
+            && let Some(known_place) = read_place(&mut Reader(&bytes), place)
         {
-            self.places.insert(place.clone(), remembered);
+            self.places.insert(place.clone(), known_place);
         }
     }
 
-    /// Keeps what is remembered of a place for later processes. That it cannot be kept costs them some time.
+    /// Keeps what is known of a place for later processes. That it cannot be kept costs them some time.
     pub(crate) fn keep(&self, place: &Place, index: Index<'_>) {
-        let Some(remembered) = self.places.get(place).filter(|it| it.files.len() >= LEAST) else {
+        let Some(known_place) = self.places.get(place).filter(|it| it.files.len() >= LEAST) else {
             return;
         };
         let mut writer = Writer::default();
-        write_place(&mut writer, place, remembered);
+        write_place(&mut writer, place, known_place);
         let (file, kept) = (index.file(place), index.bytes(place));
         if kept.as_ref() == Some(&writer.0) {
             return;
@@ -156,9 +156,9 @@ fn write_head(to: &mut Writer, place: &Place) {
     to.text(&format!("{:?}", (&place.root, &place.within, place.pick, &place.owner)));
 }
 
-fn write_place<T: Keep>(to: &mut Writer, place: &Place, remembered: &Remembered<T>) {
+fn write_place<T: Keep>(to: &mut Writer, place: &Place, known_place: &KnownPlace<T>) {
     write_head(to, place);
-    let mut listings: Vec<_> = remembered.listings.iter().filter(|it| it.1.is_settled).collect();
+    let mut listings: Vec<_> = known_place.listings.iter().filter(|it| it.1.is_settled).collect();
     listings.sort_unstable_by_key(|(folder, _)| *folder);
     for (folder, listing) in listings {
         // Of entries beyond what a visit needs, the number is enough.
@@ -177,7 +177,7 @@ fn write_place<T: Keep>(to: &mut Writer, place: &Place, remembered: &Remembered<
         }
     }
     to.number(0);
-    let mut files: Vec<_> = remembered.files.iter().filter(|it| it.1.is_settled).collect();
+    let mut files: Vec<_> = known_place.files.iter().filter(|it| it.1.is_settled).collect();
     files.sort_unstable_by_key(|(path, _)| *path);
     for (path, known) in files {
         let Some(path) = path.to_str() else { continue };
@@ -192,7 +192,7 @@ fn write_place<T: Keep>(to: &mut Writer, place: &Place, remembered: &Remembered<
     to.number(0);
 }
 
-fn read_place<T: Keep>(from: &mut Reader<'_>, place: &Place) -> Option<Remembered<T>> {
+fn read_place<T: Keep>(from: &mut Reader<'_>, place: &Place) -> Option<KnownPlace<T>> {
     let mut head = Writer::default();
     write_head(&mut head, place);
     from.0 = from.0.strip_prefix(head.0.as_slice())?;
@@ -219,7 +219,7 @@ fn read_place<T: Keep>(from: &mut Reader<'_>, place: &Place) -> Option<Remembere
         let value = Arc::new(T::read(from)?);
         files.insert(path, Known { stamp, is_settled: true, value, is_found: false });
     }
-    Some(Remembered { listings, files, refused: Vec::new() })
+    Some(KnownPlace { listings, files, refused: Vec::new() })
 }
 
 fn kind_of(number: u64) -> Option<Kind> {

@@ -278,7 +278,7 @@ enum Judge {
     Nothing,
     /// Contents count as they are, as far as this reaches.
     AsItIs(Standing),
-    Remembered(Arc<Trust>),
+    Answered(Arc<Trust>),
 }
 
 impl ContentTrust {
@@ -289,7 +289,7 @@ impl ContentTrust {
 
     /// The trust in all folders that are remembered.
     pub fn remembered(trust: Arc<Trust>) -> Self {
-        Self(Judge::Remembered(trust))
+        Self(Judge::Answered(trust))
     }
 
     /// Whether an item counts, and if not, why.
@@ -300,7 +300,7 @@ impl ContentTrust {
                 (_, Standing::Full) | (Reach::Parent, Standing::Partly) => Ok(()),
                 _ => Err(Unaccepted::Untrusted),
             },
-            Judge::Remembered(trust) => trust.judge(item, reach),
+            Judge::Answered(trust) => trust.judge(item, reach),
         }
     }
 }
@@ -310,7 +310,7 @@ impl PartialEq for ContentTrust {
         match (&self.0, &other.0) {
             (Judge::Nothing, Judge::Nothing) => true,
             (Judge::AsItIs(one), Judge::AsItIs(other)) => one == other,
-            (Judge::Remembered(one), Judge::Remembered(other)) => Arc::ptr_eq(one, other),
+            (Judge::Answered(one), Judge::Answered(other)) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }
@@ -323,7 +323,7 @@ impl fmt::Debug for ContentTrust {
         formatter.write_str(match self.0 {
             Judge::Nothing => "ContentTrust(nothing)",
             Judge::AsItIs(_) => "ContentTrust(as it is)",
-            Judge::Remembered(_) => "ContentTrust(remembered)",
+            Judge::Answered(_) => "ContentTrust(answered)",
         })
     }
 }

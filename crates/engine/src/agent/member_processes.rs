@@ -104,7 +104,7 @@ struct ProcessesState {
     /// The processes that were started and have not come, by ticket.
     expected: HashMap<String, Expected>,
     /// The processes of members that rest.
-    seats: HashMap<AgentId, Seat>,
+    links: HashMap<AgentId, MemberLink>,
     places: HashMap<AgentId, MemberPlace>,
 }
 
@@ -116,14 +116,14 @@ struct Expected {
 }
 
 /// A member's process, and the connection to it.
-pub(crate) struct Seat {
+pub(crate) struct MemberLink {
     pub(crate) connection: Connection,
     process: Box<dyn MemberProcess>,
     /// The words that it was told at its start.
     inherited: Vec<OsString>,
 }
 
-impl Seat {
+impl MemberLink {
     /// Waits for the end of the process; says how it ended.
     pub(crate) async fn ended(&mut self) -> String {
         timeout(GRACE, self.process.ended())
@@ -180,15 +180,15 @@ impl MemberProcesses {
         }
     }
 
-    /// Starts a process for a member, and keeps its seat for the first run.
+    /// Starts a process for a member, and keeps its link for the first run.
     pub(crate) async fn prepare(
         self: &Arc<Self>,
         shared: &Arc<Shared>,
         agent: &AgentId,
         spec: &AgentSpec,
     ) -> Result<(), MemberProcessError> {
-        let seat = self.start(shared, agent, spec).await?;
-        self.keep(agent, seat);
+        let link = self.start(shared, agent, spec).await?;
+        self.keep(agent, link);
         Ok(())
     }
 
@@ -198,7 +198,7 @@ impl MemberProcesses {
         shared: &Arc<Shared>,
         agent: &AgentId,
         spec: &AgentSpec,
-    ) -> Result<Seat, MemberProcessError> {
+    ) -> Result<MemberLink, MemberProcessError> {
         self.listen(shared).await?;
         let world = &shared.world;
         let ticket = format!("{:016x}{:016x}", world.random(), world.random());
@@ -232,7 +232,7 @@ impl MemberProcesses {
             () = tokio::time::sleep(STARTING) => return Err(MemberProcessError::Late),
         };
         self.state.lock().places.insert(agent.clone(), process.place());
-        Ok(Seat { connection, process, inherited })
+        Ok(MemberLink { connection, process, inherited })
     }
 
     /// Makes the socket, once.
@@ -288,25 +288,25 @@ impl MemberProcesses {
 
     /// The process of a member that rests, for its next run. One that began with other flags than the lead has now is
     /// ended: another one begins with those.
-    pub(crate) async fn resume(&self, agent: &AgentId) -> Option<Seat> {
-        let seat = self.take(agent)?;
-        if seat.inherited == (self.inherited)() {
-            return Some(seat);
+    pub(crate) async fn resume(&self, agent: &AgentId) -> Option<MemberLink> {
+        let link = self.take(agent)?;
+        if link.inherited == (self.inherited)() {
+            return Some(link);
         }
-        seat.end().await;
+        link.end().await;
         None
     }
 
-    fn take(&self, agent: &AgentId) -> Option<Seat> {
-        self.state.lock().seats.remove(agent)
+    fn take(&self, agent: &AgentId) -> Option<MemberLink> {
+        self.state.lock().links.remove(agent)
     }
 
     /// Keeps the process of a member that rests.
-    pub(crate) fn keep(&self, agent: &AgentId, seat: Seat) {
+    pub(crate) fn keep(&self, agent: &AgentId, link: MemberLink) {
         if self.closing.is_cancelled() {
             return;
         }
-        self.state.lock().seats.insert(agent.clone(), seat);
+        self.state.lock().links.insert(agent.clone(), link);
     }
 
     /// The place of a member that has or had a process.
@@ -316,8 +316,8 @@ impl MemberProcesses {
 
     /// Ends the process of a member that has left the team.
     pub(crate) async fn dismiss(&self, agent: &AgentId) {
-        if let Some(seat) = self.take(agent) {
-            seat.end().await;
+        if let Some(link) = self.take(agent) {
+            link.end().await;
         }
     }
 
@@ -348,8 +348,9 @@ impl MemberProcesses {
     /// Ends all processes: the session ends.
     pub(crate) async fn close(&self) {
         self.closing.cancel();
-        let seats: Vec<Seat> = self.state.lock().seats.drain().map(|(_, seat)| seat).collect();
-        join_all(seats.into_iter().map(Seat::end)).await;
+        let links: Vec<MemberLink> =
+            self.state.lock().links.drain().map(|(_, link)| link).collect();
+        join_all(links.into_iter().map(MemberLink::end)).await;
     }
 }
 

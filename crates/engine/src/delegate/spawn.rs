@@ -515,7 +515,7 @@ impl Child {
         }
         let items = std::mem::take(&mut self.items);
         if let Some(processes) = self.processes() {
-            return self.work_afar(&processes, &items, cancel).await;
+            return self.work_in_process(&processes, &items, cancel).await;
         }
         let stall = self.shared.delegation.rules.stall;
         let task = Arc::clone(&self.task);
@@ -542,13 +542,13 @@ impl Child {
     }
 
     /// Has a process of its own do the same.
-    async fn work_afar(
+    async fn work_in_process(
         &mut self,
         processes: &Arc<MemberProcesses>,
         items: &[Item],
         cancel: &CancellationToken,
     ) {
-        let outcome = Box::pin(self.run_afar(processes, items, cancel)).await;
+        let outcome = Box::pin(self.run_in_process(processes, items, cancel)).await;
         if let Some(place) = processes.place(&self.task.id) {
             self.task.note_back_end(place.back_end);
         }

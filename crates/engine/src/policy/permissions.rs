@@ -25,7 +25,7 @@ use url::Url;
 
 pub(crate) use self::remember::RememberError;
 use self::remember::level;
-pub use self::remember::{Destination, KeepError, Remember, Remembered, RuleChange};
+pub use self::remember::{Destination, KeepError, Remember, RuleChange, SavedChange};
 use crate::definition::bypass::{Bypass, BypassRefused};
 use crate::policy::rule_text::{UnreadRule, read_rule};
 
@@ -543,14 +543,14 @@ impl Permissions {
     /// the same.
     pub(crate) fn remember(&self, remember: &Remember) -> Result<(), RememberError> {
         // A person's decision about one agent's call holds for the session; a mode is the agent's own.
-        if let (Some(_), false) = (&self.above, matches!(remember.what, Remembered::Mode(_))) {
+        if let (Some(_), false) = (&self.above, matches!(remember.what, SavedChange::Mode(_))) {
             return self.root().remember(remember);
         }
         match &remember.what {
-            Remembered::Rules { change, kind, texts } => {
+            SavedChange::Rules { change, kind, texts } => {
                 self.change_rules(*change, *kind, texts, remember.destination)?;
             }
-            Remembered::LostDirectories(directories) => {
+            SavedChange::LostDirectories(directories) => {
                 let home = self.state().policy.home.clone();
                 let lost = directories.iter().map(|path| in_home(path, home.as_deref()));
                 let lost: Vec<PathBuf> = lost.flat_map(|path| names_of(&path)).collect();
@@ -567,7 +567,7 @@ impl Permissions {
                     return Err(RememberError::PartOfDirectory(kept));
                 }
             }
-            Remembered::Directories(directories) => {
+            SavedChange::Directories(directories) => {
                 let home = self.state().policy.home.clone();
                 let found = directories.iter().map(|path| in_home(path, home.as_deref()));
                 let found = found.filter_map(|path| names_of(&path).pop());
@@ -578,7 +578,7 @@ impl Permissions {
                     state.session_directories.extend(found);
                 });
             }
-            Remembered::Mode(mode) => self.set_mode(*mode)?,
+            SavedChange::Mode(mode) => self.set_mode(*mode)?,
         }
         match (&self.store, remember.destination) {
             (_, Destination::Session) | (None, _) => Ok(()),

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::handle::Handle;
 use crate::agent::shared::EffortChoice;
-use crate::policy::permissions::{Destination, Remember, Remembered, ServerRules};
+use crate::policy::permissions::{Destination, Remember, SavedChange, ServerRules};
 use crate::toolset::servers::public_source;
 
 /// The reason that a host cannot read a file.
@@ -149,7 +149,7 @@ impl Handle {
         if !known.iter().any(|(known, is_added)| !is_added && path.starts_with(known)) {
             return Err(DirectoryRefused::Outside(path));
         }
-        let what = Remembered::Directories(vec![path.clone()]);
+        let what = SavedChange::Directories(vec![path.clone()]);
         let remember = Remember { what, destination: Destination::Session };
         let kept = self.0.permissions.remember(&remember);
         kept.map_err(|error| DirectoryRefused::NotKept(error.to_string()))?;

@@ -1,6 +1,6 @@
 //! Questions that cross each other and a person's typing.
 
-use centurion_engine::{Remembered, Reply};
+use centurion_engine::{Reply, SavedChange};
 use centurion_tui::{AskKind, Asked, Effect, Happening, Key, KeyCode, Permission, Question};
 use serde_json::{Value, json};
 
@@ -154,7 +154,7 @@ fn the_rule_that_is_shown_is_the_rule_that_is_written() {
         panic!("{effects:?}")
     };
     let [remember] = remember.as_slice() else { panic!("{remember:?}") };
-    let Remembered::Rules { texts, .. } = &remember.what else { panic!("{remember:?}") };
+    let SavedChange::Rules { texts, .. } = &remember.what else { panic!("{remember:?}") };
     assert_eq!(texts, &["Bash(cargo test -p x)"]);
     assert_eq!(format!("{:?}", remember.destination), "LocalSettings");
 }

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{HookedPlace, IsolationError, Isolator};
 use crate::agent::Agent;
-use crate::policy::permissions::{Destination, Remember, Remembered};
+use crate::policy::permissions::{Destination, Remember, SavedChange};
 
 /// The subtype of the note about the worktree that an agent entered.
 pub(crate) const NOTE: &str = "worktree_entered";
@@ -257,7 +257,7 @@ impl Isolator {
         agent.permissions.work_apart(Some(apart));
         let is_new = !agent.permissions.works_in(&root);
         if is_new {
-            remember(agent, Remembered::Directories(vec![root]));
+            remember(agent, SavedChange::Directories(vec![root]));
         }
         is_new
     }
@@ -342,7 +342,7 @@ impl Isolator {
             return Err(error);
         }
         if entered.is_added {
-            remember(agent, Remembered::LostDirectories(vec![place.path.clone()]));
+            remember(agent, SavedChange::LostDirectories(vec![place.path.clone()]));
         }
         agent.permissions.work_apart(None);
         agent.workspace.move_to(&place.came_from);
@@ -432,7 +432,7 @@ impl Isolator {
     }
 }
 
-fn remember(agent: &Agent, what: Remembered) {
+fn remember(agent: &Agent, what: SavedChange) {
     let remember = Remember { what, destination: Destination::Session };
     if let Err(error) = agent.permissions.remember(&remember) {
         agent.inform("warning", error.to_string());

@@ -17,7 +17,7 @@ fn brief(milliseconds: u64) -> tokio::time::Sleep {
 }
 
 #[test]
-fn a_seat_may_be_used_from_any_thread() {
+fn a_slot_may_be_used_from_any_thread() {
     fn is_free_to_move<T: Send>(_: &T) {}
     let slot = Slots::new(1).slot();
     is_free_to_move(&slot.take());

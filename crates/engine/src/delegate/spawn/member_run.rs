@@ -23,7 +23,7 @@ use super::relay::Relay;
 use crate::agent::member_frames::{
     BeginRun, FromMember, ItemFrame, LeadAnswer, LeadQuestion, RunReport, ToMember,
 };
-use crate::agent::member_processes::{MemberProcesses, Seat};
+use crate::agent::member_processes::{MemberLink, MemberProcesses};
 use crate::agent::progress::show_progress;
 use crate::agent::task::{Stopper, TaskRun};
 use crate::message::mail;
@@ -50,12 +50,12 @@ impl Child {
     /// The processes of members, if this agent works in one.
     pub(super) fn processes(&self) -> Option<Arc<MemberProcesses>> {
         let processes = self.shared.delegation.member_processes.as_ref()?;
-        let works_afar = self.task.spec.team.is_some() && self.task.spec.context.is_none();
-        works_afar.then(|| Arc::clone(processes))
+        let has_process = self.task.spec.team.is_some() && self.task.spec.context.is_none();
+        has_process.then(|| Arc::clone(processes))
     }
 
     /// Has a process carry the run out.
-    pub(super) async fn run_afar(
+    pub(super) async fn run_in_process(
         &mut self,
         processes: &Arc<MemberProcesses>,
         items: &[Item],
@@ -71,13 +71,13 @@ impl Child {
         let notes: Vec<String> =
             notes.into_iter().chain(shared.take_side_notes(Some(&task.id))).collect();
         let mut resting = processes.resume(&task.id).await;
-        let mut used = UsedAfar::default();
+        let mut used = ProcessUsage::default();
         loop {
             let was_resting = resting.is_some();
-            let mut seat = match resting.take() {
-                Some(seat) => seat,
+            let mut link = match resting.take() {
+                Some(link) => link,
                 None => match processes.start(&shared, &task.id, &task.spec).await {
-                    Ok(seat) => seat,
+                    Ok(link) => link,
                     Err(error) => {
                         self.run.outcome = Outcome::Fault;
                         self.run.errors.push(error.to_string());
@@ -86,21 +86,21 @@ impl Child {
                 },
             };
             let begin = ToMember::Begin(Box::new(self.begin_run(items, &context, &notes)));
-            let carried = self.carry(&mut seat, &begin, (items, &mut used), cancel).await;
+            let carried = self.carry(&mut link, &begin, (items, &mut used), cancel).await;
             match carried {
                 Carried::Reported(report) => {
-                    processes.keep(&task.id, seat);
+                    processes.keep(&task.id, link);
                     self.driver.journal.follow(report.record);
                     self.take_report(*report);
                     break;
                 }
                 // It died while the member rested: another one begins.
-                Carried::Lost { was_heard: false } if was_resting => seat.end().await,
+                Carried::Lost { was_heard: false } if was_resting => link.end().await,
                 Carried::Lost { .. } => {
                     // Its transcript may lack the answers that were paid for last.
                     self.run.used.total += &used.usage;
                     self.run.used.dollars += used.dollars;
-                    self.lose(seat, cancel).await?;
+                    self.lose(link, cancel).await?;
                     break;
                 }
             }
@@ -128,13 +128,13 @@ impl Child {
     /// Sees to the process until it reports, or is gone.
     async fn carry(
         &self,
-        seat: &mut Seat,
+        link: &mut MemberLink,
         begin: &ToMember,
-        (items, used): (&[Item], &mut UsedAfar),
+        (items, used): (&[Item], &mut ProcessUsage),
         cancel: &CancellationToken,
     ) -> Carried {
         let mut was_heard = false;
-        let (reader, writer) = (&mut seat.connection.reader, &mut seat.connection.writer);
+        let (reader, writer) = (&mut link.connection.reader, &mut link.connection.writer);
         if writer.write(begin, WORKING.for_one).await.is_err() {
             return Carried::Lost { was_heard };
         }
@@ -323,17 +323,17 @@ impl Child {
     /// The process is gone in the middle of a run: the member has failed, and what it had read is not told again.
     async fn lose(
         &mut self,
-        mut seat: Seat,
+        mut link: MemberLink,
         cancel: &CancellationToken,
     ) -> Result<(), JournalError> {
         if cancel.is_cancelled() {
             self.run.outcome = Outcome::Cancelled;
         } else {
-            let how = seat.ended().await;
+            let how = link.ended().await;
             self.run.outcome = Outcome::Fault;
             self.run.errors.push(format!("its process has ended: {how}"));
         }
-        seat.end().await;
+        link.end().await;
         // Fences a line off that the process did not come to finish.
         self.driver.journal.rest();
         self.driver.journal.wake()?;
@@ -349,7 +349,7 @@ impl Child {
 
 /// The usage of the requests of a process in one run.
 #[derive(Default)]
-struct UsedAfar {
+struct ProcessUsage {
     usage: ReportedUsage,
     dollars: f64,
 }

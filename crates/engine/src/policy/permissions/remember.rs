@@ -12,12 +12,12 @@ use crate::policy::rule_text::RuleTextError;
 /// An answer that holds for longer than one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remember {
-    pub what: Remembered,
+    pub what: SavedChange,
     pub destination: Destination,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Remembered {
+pub enum SavedChange {
     Rules {
         change: RuleChange,
         kind: RuleKind,
@@ -75,33 +75,33 @@ impl Remember {
     pub fn from_update(update: PermissionUpdate) -> Option<Self> {
         let (what, destination) = match update {
             PermissionUpdate::AddRules { rules, behavior, destination } => {
-                (Remembered::rules(RuleChange::Add, behavior, rules), destination)
+                (SavedChange::rules(RuleChange::Add, behavior, rules), destination)
             }
             PermissionUpdate::ReplaceRules { rules, behavior, destination } => {
-                (Remembered::rules(RuleChange::Replace, behavior, rules), destination)
+                (SavedChange::rules(RuleChange::Replace, behavior, rules), destination)
             }
             PermissionUpdate::RemoveRules { rules, behavior, destination } => {
-                (Remembered::rules(RuleChange::Remove, behavior, rules), destination)
+                (SavedChange::rules(RuleChange::Remove, behavior, rules), destination)
             }
             PermissionUpdate::AddDirectories { directories, destination } => {
-                (Remembered::Directories(directories), destination)
+                (SavedChange::Directories(directories), destination)
             }
             PermissionUpdate::RemoveDirectories { directories, destination } => {
-                (Remembered::LostDirectories(directories), destination)
+                (SavedChange::LostDirectories(directories), destination)
             }
             PermissionUpdate::SetMode { mode, destination } => {
                 let Ok(mode) = mode.parse() else {
                     tracing::warn!(mode, "there is no such permission mode");
                     return None;
                 };
-                (Remembered::Mode(mode), destination)
+                (SavedChange::Mode(mode), destination)
             }
         };
         Some(Self { what, destination })
     }
 }
 
-impl Remembered {
+impl SavedChange {
     fn rules(change: RuleChange, behavior: RuleBehavior, rules: Vec<RuleValue>) -> Self {
         let kind = match behavior {
             RuleBehavior::Allow => RuleKind::Allow,

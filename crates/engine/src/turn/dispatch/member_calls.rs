@@ -63,7 +63,7 @@ impl Dispatch {
         };
         let permitted = match asked.map(|(_, answer)| answer) {
             Some(LeadAnswer::Permitted(permitted)) => permitted,
-            Some(LeadAnswer::Done(done)) => return Self::done_afar(call, *done),
+            Some(LeadAnswer::Done(done)) => return Self::done_by_lead(call, *done),
             Some(LeadAnswer::Reserved(_) | LeadAnswer::Kept(_)) | None => {
                 return Dispatched::not_begun(&call.id);
             }
@@ -97,7 +97,7 @@ impl Dispatch {
         }
     }
 
-    fn done_afar(call: &ToolUse, done: DoneCall) -> Dispatched {
+    fn done_by_lead(call: &ToolUse, done: DoneCall) -> Dispatched {
         let Ok(Block::ToolResult(result)) = Block::parse(&done.result) else {
             return Dispatched::not_begun(&call.id);
         };
