@@ -312,7 +312,8 @@ pub(crate) struct KeptWork {
 impl KeptWork {
     pub(crate) fn take(loaded: &mut Loaded) -> Self {
         let todos = loaded.todos.take().and_then(|list| serde_json::from_value(list).ok());
-        let plan = Plan { approved: loaded.plan.take(), proposed: loaded.proposed_plan.take() };
+        let proposed = loaded.proposed_plan.take().map(|plan| plan.text);
+        let plan = Plan { approved: loaded.plan.take(), proposed };
         Self { todos: todos.unwrap_or_default(), plan }
     }
 }

@@ -50,7 +50,7 @@ pub struct Loaded {
     /// The plan that was approved last.
     pub plan: Option<String>,
     /// The plan that was put to the lead of a team since.
-    pub proposed_plan: Option<String>,
+    pub proposed_plan: Option<ProposedPlan>,
     /// The model of the last answer.
     pub model: Option<String>,
     /// The provider's count for the last answer, and our own estimate at that point.
@@ -184,11 +184,18 @@ fn todos(result: &RawValue) -> Option<Value> {
 /// The field of a result that holds a plan.
 const PLAN: &str = "\"plan\"";
 
+/// A plan that waits for the lead of a team.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProposedPlan {
+    /// The request that the lead answers.
+    pub request: Option<String>,
+    pub text: String,
+}
+
 /// A plan that an agent put to others.
-struct PlanView {
-    text: String,
-    /// Whether it waits for the lead of a team; others were approved.
-    is_proposed: bool,
+enum PlanView {
+    Approved(String),
+    Proposed(ProposedPlan),
 }
 
 fn plan(result: &RawValue) -> Option<PlanView> {
@@ -198,9 +205,14 @@ fn plan(result: &RawValue) -> Option<PlanView> {
         plan: String,
         #[serde(default)]
         awaiting_leader_approval: bool,
+        request_id: Option<String>,
     }
     let data: Data = serde_json::from_str(result.get()).ok()?;
-    Some(PlanView { text: data.plan, is_proposed: data.awaiting_leader_approval })
+    Some(if data.awaiting_leader_approval {
+        PlanView::Proposed(ProposedPlan { request: data.request_id, text: data.plan })
+    } else {
+        PlanView::Approved(data.plan)
+    })
 }
 
 /// The field of a result that tells which content of a file the agent has seen.

@@ -18,6 +18,7 @@ use crate::message::life_records::RESUME;
 use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::message::teammate_message::TeammateMessage;
+use centurion_journal::transcript::Loaded;
 use centurion_journal::{Journal, JournalError};
 use centurion_protocol::markup::contain;
 
@@ -180,6 +181,25 @@ pub(crate) fn frames(transcript: &[u8]) -> Vec<Frame> {
 /// The permission mode that the last approval of a plan handed over, if a transcript has accepted one.
 pub(crate) fn approved_mode(transcript: &[u8]) -> Option<Mode> {
     Mailbox::of(transcript).accepted.iter().rev().find_map(Mail::hands_over)
+}
+
+/// Takes up what the lead of a team has said about the plan that waits for it in a loaded conversation: the answer is
+/// mail, which no history holds.
+pub(crate) fn settle_plan(loaded: &mut Loaded, transcript: &[u8]) {
+    let Some(proposed) = &loaded.proposed_plan else { return };
+    let answer = frames(transcript).into_iter().rev().find_map(|frame| match frame {
+        Frame::PlanApprovalResponse { request_id, approve, .. }
+            if proposed.request.as_ref() == Some(&request_id) =>
+        {
+            Some(approve)
+        }
+        _ => None,
+    });
+    match answer {
+        Some(true) => loaded.plan = loaded.proposed_plan.take().map(|plan| plan.text),
+        Some(false) => loaded.proposed_plan = None,
+        None => {}
+    }
 }
 
 /// The mail of a transcript, from the lines read so far.

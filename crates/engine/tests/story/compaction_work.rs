@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use centurion_engine::{
-    Answerer, Ask, ElicitFuture, Elicitation, Reply, ReplyFuture, TaskListPlace,
+    Answerer, Ask, ContextRules, ElicitFuture, Elicitation, Reply, ReplyFuture, TaskListPlace,
 };
 use centurion_permissions::Mode;
 use centurion_protocol::Outcome;
 use serde_json::{Value, json};
 
-use crate::agent_stage::{LAST_AGENT, agent, starts, waits};
+use crate::agent_stage::{LAST_AGENT, agent, message, starts, waits};
 use crate::bench::{Asked, Bench, Told};
 use crate::compaction::{
     GOES_ON, boundaries, first_behind, good, is_compaction, much, of_work, read, telling, text,
 };
+use crate::teams::{PLAN, joins, of_agent, structured, team};
 
 /// Gives one answer to every question.
 struct Judge {
@@ -197,4 +198,43 @@ async fn agents_that_have_ended_are_told_with_how_they_ended_whatever_the_summar
     let next = Bench { seed: 70, ..bench }.resume(&told, "next").await;
     let sent = text(next.asked.iter().find(|asked| !is_compaction(asked)).unwrap());
     assert!(sent.contains(&format!("- [stopped] {}", id(1))), "{sent}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_that_the_lead_approved_is_told_behind_a_compaction_of_a_later_process() {
+    // D-52: the approval is mail, and no result of the member's own tool says it
+    let exits = json!([{"tool": "ExitPlanMode", "input": {"plan": "PLAN-WORDS"}}]);
+    let answer = json!({
+        "type": "plan_approval_response", "request_id": PLAN, "approve": true, "feedback": "good",
+    });
+    let full = json!({
+        "blocks": [{"tool": "Read", "input": {"file_path": "long.txt"}}],
+        "usage": {"input_tokens": 38_000},
+    });
+    let mut bench = team(&json!({
+        "lead": [
+            [joins("w1", "@@work", &json!({"mode": "plan"}))], "waiting",
+            [structured("w1", &answer)], "waiting", "done",
+        ],
+        "work": [exits, "waiting", [message("team-lead", "begun")], "resting"],
+        "poke": [[message("w1", "@@more")], "waiting", "done"],
+        "more": [read(), full, "<summary>SUMMARY-1.</summary>", "resting"],
+    }));
+    bench.also(|options| {
+        options.context = ContextRules { window: Some(40_000), ..ContextRules::default() };
+    });
+    bench.file("long.txt", &"0123456789abcde\n".repeat(500));
+    let told = bench.run("@@lead").await;
+    let approved = of_agent(&told, "w1").last().unwrap().texts().join("\n");
+    assert!(approved.contains("[Plan Approved]"), "{approved}");
+    bench.seed = 40;
+    let later = bench.resume(&told, "@@poke").await;
+    let of_member = of_agent(&later, "w1");
+    let behind: Vec<&&Asked> =
+        of_member.iter().filter(|asked| text(asked).contains(GOES_ON)).collect();
+    assert!(!behind.is_empty(), "{:?}", later.events);
+    for asked in behind {
+        let text = text(asked);
+        assert!(text.contains("Your plan, which was approved:\\nPLAN-WORDS"), "{text}");
+    }
 }

@@ -15,7 +15,8 @@ use serde_json::value::RawValue;
 use super::super::round::Round;
 use super::standing::StandingView;
 use super::{
-    Inherited, Loaded, PLAN, TODOS, agent, boundary, has_field, interrupted, plan, seen_file, todos,
+    Inherited, Loaded, PLAN, PlanView, TODOS, agent, boundary, has_field, interrupted, plan,
+    seen_file, todos,
 };
 
 /// Gathers records into messages: consecutive records of one speaker are one message, as they were when
@@ -92,11 +93,12 @@ impl<'a> History<'a> {
         self.lists.extend(view.tool_use_result.filter(|result| has_field(result, TODOS)));
         if let Some(plan) = view.tool_use_result.filter(|it| has_field(it, PLAN)).and_then(plan) {
             let loaded = &mut self.loaded;
-            (loaded.plan, loaded.proposed_plan) = if plan.is_proposed {
-                (loaded.plan.take(), Some(plan.text))
-            } else {
-                (Some(plan.text), None)
-            };
+            match plan {
+                PlanView::Proposed(plan) => loaded.proposed_plan = Some(plan),
+                PlanView::Approved(plan) => {
+                    (loaded.plan, loaded.proposed_plan) = (Some(plan), None);
+                }
+            }
         }
         match view.boundary() {
             Some(data) => self.begin_anew(view, data),

@@ -45,7 +45,8 @@ fn prepare(
     let files = agent_files(delegation, id);
     let mut file = TranscriptFile::open_shared(&files.transcript)?;
     let text = file.read()?;
-    let loaded = transcript::load_agent(&text);
+    let mut loaded = transcript::load_agent(&text);
+    mail::settle_plan(&mut loaded, &text);
     let (world, stamp) = (Arc::clone(&shared.world), stamp(delegation, &spec, id));
     let recording = delegation.builder.files.recording.clone();
     let journal = Arc::new(Journal::resume(file, &loaded, stamp, world, recording));

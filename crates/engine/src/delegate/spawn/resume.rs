@@ -45,10 +45,11 @@ pub(crate) fn resume(
     let mut file = TranscriptFile::open(&task.transcript)?;
     let text = file.read()?;
     let inherited = inherit::inherited(delegation, task)?;
-    let loaded = match &inherited {
+    let mut loaded = match &inherited {
         None => transcript::load_agent(&text),
         Some(inherited) => transcript::load_behind(&inherit::behind(inherited), &text),
     };
+    mail::settle_plan(&mut loaded, &text);
     let has_changed = inherited.as_ref().is_some_and(|it| inherit::has_changed(&task.spec, it));
     let (world, stamp) = (Arc::clone(&shared.world), stamp(delegation, &task.spec, &task.id));
     let recording = delegation.builder.files.recording.clone();
