@@ -44,8 +44,10 @@ struct LoadState {
     gate: Option<Gate>,
     /// The output style that is in force.
     style: Option<OutputStyle>,
-    /// True if a model may invoke a skill. Agents of a session all have the tool, or none has: tools stay the same.
-    has_skills: Option<bool>,
+    /// Set where no model may invoke a skill.
+    offers_no_skills: bool,
+    /// A skill that a model may invoke was seen. From then on agents have the tool, so that their tools stay the same.
+    has_had_skills: bool,
 }
 
 /// The skills that count while hooks are asked about changes.
@@ -102,7 +104,8 @@ impl Definitions {
             seen_skills: None,
             gate: None,
             style: None,
-            has_skills: None,
+            offers_no_skills: false,
+            has_had_skills: false,
         };
         Arc::new(Self { state: Mutex::new(state), asking: tokio::sync::Mutex::default(), world })
     }
@@ -244,18 +247,18 @@ impl Definitions {
 
     /// Disables all skills for models.
     pub(crate) fn offer_no_skills(&self) {
-        self.state().has_skills = Some(false);
+        self.state().offers_no_skills = true;
     }
 
-    /// Tells whether there was a skill that a model may invoke when skills were last looked at.
+    /// Tells whether models have the tool that invokes skills: whether there is a skill for them, or was one in this
+    /// session.
     pub(crate) fn has_skills_for_models(&self) -> bool {
         let mut state = self.state();
-        if let Some(has_skills) = state.has_skills {
-            return has_skills;
+        if !state.has_had_skills && !state.offers_no_skills {
+            let skills = state.seen_skills(&*self.world);
+            state.has_had_skills = skills.active.iter().any(|skill| skill.card.for_models);
         }
-        let skills = state.seen_skills(&*self.world);
-        let has_skills = skills.active.iter().any(|skill| skill.card.for_models);
-        *state.has_skills.insert(has_skills)
+        state.has_had_skills && !state.offers_no_skills
     }
 
     /// Takes note of files that agents read or changed: skills of directories below the working directory count from

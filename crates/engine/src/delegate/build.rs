@@ -160,6 +160,12 @@ impl AgentBuilder {
         })
     }
 
+    /// The conditions for offering tools to an agent that is there.
+    pub(crate) fn offer_to<'a>(&'a self, agent: &'a Agent, shared: &Shared) -> Offer<'a> {
+        let plans_for_lead = agent.plans_for_lead();
+        Offer { plans_for_lead, ..self.offer(&agent.permissions, shared) }
+    }
+
     /// Builds the driver of an agent.
     pub(crate) fn driver(
         &self,
@@ -169,10 +175,7 @@ impl AgentBuilder {
     ) -> Result<Driver, ToolboxError> {
         let DriverParts { view, structured, .. } = parts;
         let (tools, hash) = self.candidates(shared, &agent, &view);
-        let offer = Offer {
-            plans_for_lead: agent.plans_for_lead(),
-            ..self.offer(&agent.permissions, shared)
-        };
+        let offer = self.offer_to(&agent, shared);
         let cache = Some(Arc::clone(&self.specs));
         let mut toolbox = Toolbox::new(tools, view, &offer, cache, hash)?;
         if let Some(structured) = &structured {

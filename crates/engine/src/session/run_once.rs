@@ -205,6 +205,7 @@ impl Session {
         }
         self.driver.refresh_servers();
         self.driver.refresh_agents();
+        self.driver.refresh_skill_tool();
         self.describe();
     }
 

@@ -257,6 +257,28 @@ impl Toolbox {
         }
     }
 
+    /// Adds a tool that came while the agent is there, at its place among the others, if the agent may have it. A fork
+    /// keeps to the definitions that it was started with.
+    pub(crate) fn admit(&mut self, tool: Arc<dyn DynTool>, offer: &Offer<'_>) {
+        let name = tool.name();
+        if self.fixed.is_some() || self.own.contains_key(name) || self.withheld.contains_key(name) {
+            return;
+        }
+        if let Err(reason) = offer.check(name).and_then(|()| Ok(self.view.admits(name)?)) {
+            self.withheld.insert(name.to_owned(), reason);
+            return;
+        }
+        let place = self.own.keys().position(|other| other.as_str() > name);
+        let place = place.unwrap_or(self.own.len());
+        self.own.shift_insert(place, name.to_owned(), tool);
+        self.render();
+    }
+
+    /// Tells whether the agent may not have a tool that there is.
+    pub(crate) fn withholds(&self, name: &str) -> bool {
+        self.withheld.contains_key(name)
+    }
+
     /// Takes up what servers bring now, as far as the agent has it.
     pub(crate) fn serve(&mut self, mut served: Served) {
         served.offered.retain(|name, _| self.view.admits(name).is_ok());

@@ -6,9 +6,9 @@ use centurion_hooks::Event;
 use centurion_protocol::{Block, Outcome, SeededWorld, World};
 use serde_json::{Value, json};
 
-use crate::bench::Told;
+use crate::bench::{Asked, Told};
 use crate::hook_stage::Stage;
-use crate::skills::{bench, said, skill};
+use crate::skills::{bench, invokes, said, skill};
 
 /// A session with one skill whose `ConfigChange` hooks say this; the prompts come with a change before the second one.
 async fn change_between(
@@ -105,4 +105,38 @@ async fn a_skill_that_a_hook_keeps_as_it_was_can_be_used_again_once_it_is_as_it_
     .await;
     assert_eq!(heard.len(), 1);
     assert!(said(&told.asked[1]).contains("Old text."), "{}", said(&told.asked[1]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_skill_of_a_session_is_usable_by_models_from_the_next_prompt_on() {
+    let bench = bench(&json!({
+        "lead": ["one"],
+        "use": [invokes("fresh", "now"), "two"],
+        "again": ["three"],
+    }));
+    let skills = bench.project().join(".claude/skills");
+    let told = bench
+        .live("@@lead", |handle, watcher| async move {
+            let world = SeededWorld::new(700);
+            let results =
+                |events: &[Value]| events.iter().filter(|event| event["type"] == "result").count();
+            watcher.until(|events, _| results(events) == 1).await;
+            std::fs::create_dir_all(skills.join("fresh")).unwrap();
+            let text = "---\ndescription: d\n---\nFresh text.\n";
+            std::fs::write(skills.join("fresh/SKILL.md"), text).unwrap();
+            handle.submit(world.record_id(), vec![Block::text("@@use")]);
+            watcher.until(|events, _| results(events) == 2).await;
+            // What is gone again takes no tool away: requests would begin with other bytes.
+            std::fs::remove_dir_all(&skills).unwrap();
+            handle.submit(world.record_id(), vec![Block::text("@@again")]);
+        })
+        .await;
+    let offers = |asked: &Asked| asked.tools.iter().any(|tool| tool == "Skill");
+    let has_tool: Vec<bool> = told.asked.iter().map(offers).collect();
+    assert_eq!(has_tool, [false, true, true, true]);
+    assert!(said(&told.asked[1]).contains("- fresh: d"), "{}", said(&told.asked[1]));
+    assert!(said(&told.asked[2]).contains("Fresh text."), "{}", said(&told.asked[2]));
+    let lists = |event: &&Value| event["tools"].to_string().contains("\"Skill\"");
+    let beginnings = told.of("system", Some("init"));
+    assert_eq!(beginnings.iter().filter(|it| lists(it)).count(), 2, "hosts are told");
 }

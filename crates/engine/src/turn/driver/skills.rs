@@ -12,6 +12,7 @@ use memchr::memmem;
 use super::Driver;
 use crate::agent::builder::SKILL_TOOL;
 use crate::agent::hooks::reminder;
+use crate::turn::dispatch::Dispatch;
 
 /// The kind of the records that hold the list of skills.
 pub(super) const SKILL_LISTING: &str = "skill_listing";
@@ -37,10 +38,21 @@ const SKILL_CUT: &str =
     "\n[The rest of this skill is left out for want of room. Invoke it again where you need it.]";
 
 impl Driver {
+    /// Offers the tool that invokes skills as soon as there is one: the first may come while the session runs.
+    pub(crate) fn refresh_skill_tool(&mut self) {
+        let shared = &self.shared;
+        if !shared.delegation.definitions.has_skills_for_models() {
+            return;
+        }
+        let Dispatch { toolbox, agent, .. } = &mut self.dispatch;
+        let builder = &shared.delegation.builder;
+        toolbox.admit((builder.engine_tools.invoking)(agent), &builder.offer_to(agent, shared));
+    }
+
     /// The list of skills, where the agent can invoke them and does not know it as it is now.
-    pub(super) fn skill_news(&self, has_input: bool) -> Option<String> {
+    pub(super) fn skill_news(&mut self, has_input: bool) -> Option<String> {
         let is_fork = self.task().is_some_and(|task| task.spec.is_fork());
-        if is_fork || self.dispatch.toolbox.get(SKILL_TOOL).is_err() {
+        if is_fork || self.dispatch.toolbox.withholds(SKILL_TOOL) {
             return None;
         }
         let files = self.dispatch.agent.workspace.read_state.paths();
@@ -51,6 +63,10 @@ impl Driver {
         let definitions = &self.shared.delegation.definitions;
         let has_new = definitions.touch(files.iter().map(|file| &**file));
         if !has_input && !has_new && !has_scoped(&definitions.skills().active) {
+            return None;
+        }
+        self.refresh_skill_tool();
+        if self.dispatch.toolbox.get(SKILL_TOOL).is_err() {
             return None;
         }
         let text = self.skill_listing(&files)?;
