@@ -76,9 +76,7 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(positions(filled), positions(empty), "{arguments:?} changes the commands");
         let lines = skill.body.lines().count();
         assert!(filled.commands().all(|it| it.line <= lines));
-        // A command that is a placeholder alone is empty where its argument is missing.
-        let is_written = |text: &str| !text.trim().is_empty() || skill.body.contains('$');
-        assert!(filled.commands().all(|it| is_written(&it.text)));
+        assert!(filled.commands().all(|it| !it.text.trim().is_empty()));
     }
 
     let raw = skill.with_body("<$ARGUMENTS>").expand(&arguments).expect("there is no command");

@@ -112,6 +112,10 @@ pub enum CommandForm {
 pub enum ExpandError {
     #[error("line {line}: the value of `{placeholder}` cannot be put into the command: {reason}")]
     Command { line: usize, placeholder: String, reason: Unquotable },
+    #[error(
+        "line {line}: nothing is left of the command `{command}`, because the arguments that it is made of were not given"
+    )]
+    Empty { line: usize, command: String },
 }
 
 /// Reasons for which a value cannot be written as data of the shell.
@@ -147,6 +151,10 @@ pub fn expand(
             Part::Text(text) => Piece::Text(filler.fill_text(text)),
             Part::Command(command) => {
                 let text = filler.fill_command(command.text, command.text_line)?;
+                if text.trim().is_empty() {
+                    let written = crate::settings::printable(command.text);
+                    return Err(ExpandError::Empty { line: command.line, command: written });
+                }
                 Piece::Command(SkillCommand { text, line: command.line, form: command.form })
             }
         });

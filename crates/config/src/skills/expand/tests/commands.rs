@@ -17,6 +17,7 @@ fn command(command: &str, arguments: &str) -> Result<String, Unquotable> {
             pieces => panic!("{pieces:?}"),
         },
         Err(ExpandError::Command { reason, .. }) => Err(reason),
+        Err(error) => panic!("{error}"),
     }
 }
 
@@ -109,6 +110,22 @@ fn words_that_a_shell_reserves_are_quoted() {
 fn a_missing_value_is_no_word_and_an_empty_one_is() {
     assert_eq!(command("ls $ARGUMENTS $file", " ").unwrap(), "ls  ");
     assert_eq!(command("ls $0 $file \"$0\"", "''").unwrap(), "ls '' '' \"\"");
+}
+
+#[test]
+fn a_command_of_which_nothing_is_left_is_refused() {
+    for (body, line) in
+        [("!`$file`", 5), ("x\n\n!` $ARGUMENTS `", 7), ("a\n```!\n$file\n\t$ARGUMENTS\n```", 6)]
+    {
+        let error = expand_body(body, " ").unwrap_err();
+        let ExpandError::Empty { line: at, command } = &error else { panic!("{error}") };
+        assert_eq!(*at, line, "{command}");
+        assert!(error.to_string().contains("were not given"), "{error}");
+    }
+    // An argument that is given and empty is a word, one that is unknown stays, and what is given runs.
+    assert_eq!(command("$0", "''").unwrap(), "''");
+    assert_eq!(command("$0", "").unwrap(), "$0");
+    assert_eq!(command("$ARGUMENTS", "git log").unwrap(), "git log");
 }
 
 #[test]
