@@ -251,7 +251,7 @@ impl AgentBuilder {
         let mut pool = self.offer(scope.permissions, shared).names(names);
         // The order of the toolbox.
         pool.sort();
-        let window = shared.model.info(model).context_window;
+        let window = shared.window_of(model);
         let served = scope.servers.serve(scope.permissions, window);
         pool.extend(served.offered.into_keys().chain(served.deferred));
         pool

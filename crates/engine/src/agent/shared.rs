@@ -228,6 +228,11 @@ impl Shared {
         self.run.lock().main_point = Some(Arc::new(point));
     }
 
+    /// The window of a model, as the user's rules have it.
+    pub(crate) fn window_of(&self, model: &str) -> u64 {
+        self.delegation.builder.context.window(&self.model.info(model))
+    }
+
     pub(crate) fn main_point(&self) -> Option<Arc<ForkPoint>> {
         self.run.lock().main_point.clone()
     }

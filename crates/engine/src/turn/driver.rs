@@ -631,7 +631,7 @@ impl Driver {
         let servers = &self.dispatch.agent.servers;
         let version = servers.version();
         if self.known_servers.version != version {
-            let window = self.shared.model.info(&self.settings.model).context_window;
+            let window = self.shared.window_of(&self.settings.model);
             let served = servers.serve(&self.dispatch.agent.permissions, window);
             self.dispatch.toolbox.serve(served);
             self.known_servers.version = version;

@@ -20,13 +20,18 @@ impl Session {
     /// The usage of the window, by category.
     pub(super) fn context(&self) -> String {
         let parts = self.driver.context_parts();
-        let window = self.shared.model.info(&self.driver.settings.model).context_window;
+        let window = self.shared.window_of(&self.driver.settings.model);
         let used: u64 = parts.iter().map(|part| part.tokens).sum();
         let share = |tokens: u64| tokens as f64 * 100.0 / window.max(1) as f64;
         let model = &self.driver.settings.model;
+        let rules = self.shared.delegation.builder.context;
+        let compacted = match rules.threshold(&self.shared.model.info(model)) {
+            Some(most) => format!("from {most} tokens on"),
+            None => "not by itself".to_owned(),
+        };
         let mut text = format!(
-            "## Context usage\n\n**Model:** {model}\n**Tokens:** {used} of {window} ({:.1} %)\n\n\
-             | Category | Tokens | Share |\n|---|---|---|",
+            "## Context usage\n\n**Model:** {model}\n**Tokens:** {used} of {window} ({:.1} %)\n\
+             **Compacted:** {compacted}\n\n| Category | Tokens | Share |\n|---|---|---|",
             share(used)
         );
         let free = ("Free", window.saturating_sub(used));
@@ -67,7 +72,7 @@ impl Session {
     pub(super) fn skills_shown(&self) -> String {
         let catalog = self.shared.delegation.definitions.skills();
         let settings = &self.shared.delegation.builder.sources.skills;
-        let window = self.shared.model.info(&self.driver.settings.model).context_window;
+        let window = self.shared.window_of(&self.driver.settings.model);
         let (fraction, each) = (settings.listing_fraction, settings.most_description);
         let listing = SkillListing::new(&catalog, &[], ListingBudget::new(window, fraction, each));
         let mut lines: Vec<String> = Vec::new();

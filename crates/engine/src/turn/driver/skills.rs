@@ -86,7 +86,7 @@ impl Driver {
     fn skill_listing(&self, files: &[Arc<Path>]) -> Option<String> {
         let sources = &self.shared.delegation.builder.sources;
         let catalog = self.shared.delegation.definitions.skills();
-        let window = self.shared.model.info(&self.settings.model).context_window;
+        let window = self.shared.window_of(&self.settings.model);
         let settings = &sources.skills;
         let budget =
             ListingBudget::new(window, settings.listing_fraction, settings.most_description);
