@@ -89,33 +89,59 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<CommandEnd, JournalError> {
         let shared = &self.shared;
+        if let Some(list) = self.listed(typed.name) {
+            return Ok(narrowed(typed, list));
+        }
         Ok(match (typed.name, typed.arguments) {
-            ("agents", _) => CommandEnd::Said(show::agents(shared)),
             ("btw", question) => talk::ask_aside(shared, question, cancel).await,
-            ("clear", _) => self.clear(cancel).await?,
-            ("context", _) => CommandEnd::Said(self.context()),
-            ("cost" | "usage", _) => CommandEnd::Said(show::cost(shared)),
+            ("clear", "") => self.clear(cancel).await?,
+            ("context", "") => CommandEnd::Said(self.context()),
+            ("cost" | "usage", "") => CommandEnd::Said(show::cost(shared)),
             ("export", file) => self.export(file),
             ("goal", condition) => self.set_goal(run, condition, cancel).await?,
-            ("help", _) => CommandEnd::Said(show::help(&typed_commands(shared))),
-            ("hooks", _) => CommandEnd::Said(show::hooks(shared)),
-            ("mcp", _) => CommandEnd::Said(show::servers(shared)),
-            ("memory", _) => CommandEnd::Said(self.memory_files()),
             ("model", "") => {
                 CommandEnd::Said(format!("The model is {}.", self.driver.settings.model))
             }
             ("model", name) => self.change_model(name).await,
-            ("permissions", _) => CommandEnd::Said(show::permissions(shared)),
-            ("reload-skills", _) => CommandEnd::Said(show::reloaded(shared)),
+            ("reload-skills", "") => CommandEnd::Said(show::reloaded(shared)),
             ("rename", title) => self.rename(title),
-            ("resume", _) => CommandEnd::Said(show::sessions(shared)),
             ("rewind", words) => self.rewind(run, words)?,
-            ("skills", _) => CommandEnd::Said(self.skills_shown()),
-            ("status", _) => CommandEnd::Said(self.status()),
-            ("tasks", _) => CommandEnd::Said(show::tasks(shared)),
-            (name, _) => CommandEnd::Failed(format!("there is no command /{name}")),
+            ("status", "") => CommandEnd::Said(self.status()),
+            (name, words) => CommandEnd::Failed(format!("/{name} takes no arguments: {words}")),
         })
     }
+
+    /// Carries out a command that lists something: one line for each thing. `None` for other commands.
+    fn listed(&self, name: &str) -> Option<String> {
+        let shared = &self.shared;
+        Some(match name {
+            "agents" => show::agents(shared),
+            "help" => show::help(&typed_commands(shared)),
+            "hooks" => show::hooks(shared),
+            "mcp" => show::servers(shared),
+            "memory" => self.memory_files(),
+            "permissions" => show::permissions(shared),
+            "resume" => show::sessions(shared),
+            "skills" => self.skills_shown(),
+            "tasks" => show::tasks(shared),
+            _ => return None,
+        })
+    }
+}
+
+/// Leaves of a list the lines that have the words in them that were typed behind its command.
+fn narrowed(typed: &Typed<'_>, list: String) -> CommandEnd {
+    let Typed { name, arguments: words } = typed;
+    if words.is_empty() {
+        return CommandEnd::Said(list);
+    }
+    let wanted = words.to_lowercase();
+    let lines = list.lines().filter(|line| line.to_lowercase().contains(&wanted));
+    let lines: Vec<&str> = lines.collect();
+    if lines.is_empty() {
+        return CommandEnd::Failed(format!("/{name} lists nothing with {words} in it"));
+    }
+    CommandEnd::Said(lines.join("\n"))
 }
 
 /// Takes what came of a command for the result of its run.

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::agent_stage::starts;
 use crate::bench::{Bench, Told};
-use crate::compaction::read;
+use crate::compaction::{good, read, telling};
 use crate::hook_stage::Stage;
-use crate::skills::{bench, invokes, said, skill};
+use crate::skills::{bench, invokes, said, skill, talk};
 
 #[tokio::test(start_paused = true)]
 async fn a_slip_is_compared_with_every_command_that_can_be_typed() {
@@ -218,4 +218,65 @@ async fn every_name_that_is_listed_can_be_typed_and_none_stands_before_a_command
     assert!(told.asked.is_empty(), "a command of the program goes first");
     let told = bench.run("/my skil").await;
     assert_eq!(told.outcome, Some(Outcome::CommandFailed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_behind_a_command_that_lists_something_narrow_its_list() {
+    let bench = bench(&json!({"lead": ["done"]}));
+    skill(&bench, "deploy", "", "Deploy.");
+    skill(&bench, "tidy", "", "Tidy.");
+    for (command, there, gone) in [
+        ("/skills DEPLOY", "deploy  (project)", "tidy"),
+        ("/help tidy", "/tidy", "/deploy"),
+        ("/agents works OUT how", "Plan", "general-purpose"),
+    ] {
+        let told = bench.run(command).await;
+        let shown = told.result()["result"].as_str().unwrap();
+        assert!(shown.contains(there) && !shown.contains(gone), "{command}: {shown}");
+    }
+    for command in
+        ["agents", "hooks", "mcp", "memory", "permissions", "resume", "skills", "tasks", "help"]
+    {
+        let told = bench.run(&format!("/{command} no such thing")).await;
+        assert_eq!(told.outcome, Some(Outcome::CommandFailed), "{command}");
+        let expected = format!("/{command} lists nothing with no such thing in it");
+        assert_eq!(told.result()["errors"], json!([expected]));
+        assert!(told.asked.is_empty(), "{command}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_command_cannot_take_is_refused_and_nothing_happens() {
+    let bench = bench(&json!({"lead": ["first answer"], "then": ["second"]}));
+    for (command, reason) in [
+        ("/clear all", "/clear takes no arguments: all"),
+        ("/cost x", "/cost takes no arguments: x"),
+        ("/usage x", "/usage takes no arguments: x"),
+        ("/context x", "/context takes no arguments: x"),
+        ("/status x", "/status takes no arguments: x"),
+        ("/reload-skills x", "/reload-skills takes no arguments: x"),
+        ("/rename \u{7} \n", "say what the session is to be called"),
+        ("/btw", "the question is empty"),
+        ("/rewind 99", "there is no prompt 99; /rewind lists them"),
+    ] {
+        let told = talk(&bench, &["@@lead", command, "@@then"]).await;
+        let results = told.of("result", None);
+        assert_eq!(results[1]["errors"], json!([reason]), "{command}");
+        assert_eq!(results[1]["is_error"], true, "{command}");
+        assert!(told.of("conversation_reset", None).is_empty());
+        let next = said(told.asked.last().unwrap());
+        assert!(next.contains("first answer") && !next.contains(command.trim()), "{next}");
+    }
+    let told = bench.run("/rename One\n\ttwo").await;
+    assert_eq!(told.result()["result"], "The session is called One two from now on.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_context_is_measured_by_the_window_that_the_user_set() {
+    let told = telling(40_000, &[good()], &[]).run("/context").await;
+    let shown = told.result()["result"].as_str().unwrap();
+    assert!(shown.contains(" of 40000 (") && shown.contains("from 26667 tokens on"), "{shown}");
+    let free = shown.lines().find(|line| line.starts_with("| Free |")).unwrap();
+    let free: u64 = free.split(" | ").nth(1).unwrap().parse().unwrap();
+    assert!(free < 40_000, "{shown}");
 }

@@ -110,10 +110,13 @@ impl Session {
 
     /// Names the session.
     pub(super) fn rename(&self, title: &str) -> CommandEnd {
+        // A title stands in lists, a line each.
+        let title = title.replace(char::is_control, " ");
+        let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
         if title.is_empty() {
             return CommandEnd::Failed("say what the session is to be called".to_owned());
         }
-        self.shared.rename(title.to_owned());
+        self.shared.rename(title.clone());
         CommandEnd::Said(format!("The session is called {title} from now on."))
     }
 
