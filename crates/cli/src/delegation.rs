@@ -213,6 +213,7 @@ impl Found {
         let is_kept = !args.session.no_session_persistence;
         skills.index_dir = is_kept.then(|| surroundings.dirs.skill_index_dir());
         skills.is_off = args.delegation.disable_slash_commands;
+        skills.takes_added = args.bare;
         Ok(Self {
             definitions: Definitions::new(agents, skills, Arc::clone(world)),
             plugins,

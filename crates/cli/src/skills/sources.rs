@@ -23,6 +23,7 @@ pub(crate) fn sources(
         nested: Vec::new(),
         bundled: said.bundled,
         is_off: false,
+        takes_added: false,
         overrides: said.overrides,
         content: agents.content.clone(),
         chosen: None,

@@ -580,3 +580,24 @@ fn without_slash_commands_none_is_listed_and_none_runs() {
     let told = stage.run("/look", &[]);
     assert_eq!(told.ended.code, Some(0), "{}", told.ended.stderr);
 }
+
+#[test]
+fn a_bare_run_has_the_skills_of_directories_that_its_flags_name_and_no_others() {
+    let stage = Stage::new(&json!({"lead": ["done"]}));
+    let scratch = &stage.program.scratch;
+    own_skill(&stage, "own", "", "@@lead Own.");
+    scratch.write(".claude/skills/local/SKILL.md", "@@lead Local.\n");
+    let added = scratch.root().join("added");
+    for file in [".claude/skills/added/SKILL.md", ".claude/commands/typed.md"] {
+        std::fs::create_dir_all(added.join(file).parent().unwrap()).unwrap();
+        std::fs::write(added.join(file), "@@lead Added.\n").unwrap();
+    }
+    let added = added.to_str().unwrap();
+    for (typed, code) in [("/added", 0), ("/typed", 0), ("/own", 1), ("/local", 1)] {
+        let told = stage.run(typed, &["--bare", "--add-dir", added]);
+        assert_eq!(told.ended.code, Some(code), "{typed}: {}", told.ended.stdout);
+    }
+    assert_eq!(stage.run("/added", &["--bare"]).ended.code, Some(1), "no flag names it");
+    let told = stage.run("/added", &["--setting-sources", "user", "--add-dir", added]);
+    assert_eq!(told.ended.code, Some(1), "projects are switched off: {}", told.ended.stdout);
+}

@@ -24,6 +24,8 @@ pub struct SkillSources {
     /// The user's directories, such as `~/.claude`; the later one wins.
     pub config_dirs: Vec<PathBuf>,
     pub levels: LevelChoice,
+    /// Set where directories that a flag adds count although those of the project do not.
+    pub takes_added: bool,
     /// Set where only managed skills and those of plugins count; see
     /// [`PluginOnly`](crate::settings::PluginOnly).
     pub plugin_only: bool,
@@ -175,10 +177,9 @@ impl SkillSources {
     }
 
     fn project(&self, kind: SkillKind, places: &mut Vec<SkillPlace>) {
-        if !self.levels.project {
-            return;
-        }
-        for folder in self.folders.chain() {
+        let (is_whole, added) = (self.levels.project, &self.folders.additional);
+        let counts = |path: &PathBuf| is_whole || (self.takes_added && added.contains(path));
+        for folder in self.folders.chain().into_iter().filter(|it| counts(&it.path)) {
             for name in PROJECT_DIRS.iter().rev() {
                 let base = folder.path.join(name);
                 let within = Some(&folder.within);
@@ -186,7 +187,7 @@ impl SkillSources {
             }
         }
         let top = self.folders.repository.as_ref().unwrap_or(&self.folders.cwd);
-        for folder in &self.nested {
+        for folder in self.nested.iter().filter(|_| is_whole) {
             let below = folder.strip_prefix(&self.folders.cwd).ok();
             for name in PROJECT_DIRS.iter().rev() {
                 let base = folder.join(name);
