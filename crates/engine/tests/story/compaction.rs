@@ -912,6 +912,21 @@ async fn a_picture_that_is_refused_beside_a_summary_keeps_no_conversation_from_b
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_conversation_that_is_too_long_to_be_summarised_loses_pictures_before_words() {
+    // D-54
+    let bench = telling(40_000, &[too_long(), good()], &much());
+    let told = with_picture(&bench).await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    let summaries: Vec<&Asked> = told.asked.iter().filter(|asked| is_compaction(asked)).collect();
+    assert!(text(summaries[0]).contains("image/png"));
+    let second = text(summaries[1]);
+    assert!(!second.contains("image/png") && second.contains("PROMPT-WORDS"), "{second}");
+    assert!(!second.contains("A part of this conversation is left out here"), "{second}");
+    let after = text(first_behind(&told));
+    assert!(!after.contains("too long to be summarised"), "{after}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_picture_of_the_running_prompt_that_is_refused_after_a_compaction_becomes_a_note() {
     // D-54
     let mut bench = telling(40_000, &[good()], &much());

@@ -197,3 +197,34 @@ async fn hooks_of_a_childs_compaction_say_which_child_it_is() {
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn thinking_of_the_newest_round_stays_as_it_was_signed_also_in_a_later_process() {
+    let think = |n: usize| {
+        json!([
+            {"thinking": format!("THOUGHT-{n}."), "signature": format!("c2lnbmVk{n:04}")},
+            {"tool": "Read", "input": {"file_path": "long.txt"}},
+        ])
+    };
+    let mut steps: Vec<Value> = (0..14).map(think).collect();
+    steps.push(json!("All read."));
+    let bench = telling(40_000, &[good()], &steps);
+    let told = bench.run("go").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    let at = told.asked.iter().position(is_compaction).unwrap();
+    let (before, asked, after) = (&told.asked[at - 1], &told.asked[at], &told.asked[at + 1]);
+    // A request for a summary is the conversation's own: thinking in it is as it was.
+    assert!(asked.wire.starts_with(&before.wire[..before.wire.len() - 2]));
+    let kept = &after.messages[1];
+    let n = at - 1;
+    let thought = json!({
+        "type": "thinking", "thinking": format!("THOUGHT-{n}."), "signature": format!("c2lnbmVk{n:04}"),
+    });
+    assert_eq!(kept["content"][0], thought, "{kept}");
+    assert_eq!(text(after).matches("THOUGHT-").count(), 1, "{}", text(after));
+    // A later process begins with the very bytes.
+    let last = told.asked.last().unwrap();
+    let next = Bench { scenario: telling(40_000, &[good()], &[json!("On.")]).scenario, ..bench };
+    let later = next.resume(&told, "on").await;
+    assert!(later.asked[0].wire.starts_with(&last.wire), "{}", text(&later.asked[0]));
+}

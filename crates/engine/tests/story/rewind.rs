@@ -116,6 +116,28 @@ async fn files_become_again_what_they_were_at_a_prompt_bytes_modes_and_all() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_mode_comes_back_also_where_the_content_did_by_itself() {
+    let bench = keeping(&json!({
+        "begin": ["ready"],
+        "one": [[read("a.sh")], [edit("a.sh", "alpha", "beta")], [edit("a.sh", "beta", "alpha")], "done"],
+    }));
+    let script = bench.file("a.sh", "alpha\n");
+    let set = |mode: u32| {
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set(0o750);
+    let (_, rewound) = play(&bench, &["@@one"], |handle| {
+        set(0o600);
+        handle.rewind_files(prompt(0), false)
+    })
+    .await;
+    let rewound = rewound.unwrap();
+    assert_eq!((rewound.files.len(), rewound.set_aside.len()), (1, 0), "{rewound:?}");
+    let mode = std::fs::metadata(&script).unwrap().permissions().mode();
+    assert_eq!((mode & 0o7777, content(&script).unwrap()), (0o750, b"alpha\n".to_vec()));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_sub_agents_changed_is_brought_back_too() {
     // D-56
     let bench = keeping(&json!({
@@ -573,4 +595,39 @@ async fn a_rewind_that_dies_at_any_write_is_finished_by_the_next_one() {
             assert_eq!(files(), original, "{count} {torn} {done}");
         }
     }
+}
+
+/// A process that dies at any write of the way back, or in the middle of one, leaves a conversation that is as it was or
+/// gone back, and nothing in between.
+#[tokio::test(start_paused = true)]
+async fn a_conversation_that_dies_on_its_way_back_is_whole_or_taken_back() {
+    let scripts = json!({
+        "begin": ["BEGIN-DONE"], "one": ["ONE-DONE"], "two": ["TWO-DONE"], "three": ["THREE-DONE"],
+    });
+    let mut bench = keeping(&scripts);
+    let prompts = ["@@one", "/rewind 2 conversation", "@@two"];
+    let (told, _) = play(&bench, &prompts, |handle| handle.rewind_files(prompt(99), true)).await;
+    assert!(results(&told)[2].contains("taken back: @@one"), "{:?}", results(&told));
+    let whole = std::fs::read(&told.transcript).unwrap();
+    let find = |text: &str| memchr::memmem::find(&whole, text.as_bytes()).unwrap();
+    let line_end = |at: usize| at + memchr::memchr(b'\n', &whole[at..]).unwrap() + 1;
+    let (answered, branched) = (line_end(find("ONE-DONE")), line_end(find("\"type\":\"rewind\"")));
+    let asked_again = find("@@two");
+    let mut ends: Vec<usize> = memchr::memchr_iter(b'\n', &whole).map(|end| end + 1).collect();
+    ends.extend((answered..whole.len()).step_by(61));
+    ends.retain(|end| *end >= answered);
+    let (mut as_before, mut gone_back) = (0, 0);
+    for (n, end) in ends.into_iter().enumerate() {
+        std::fs::write(&told.transcript, &whole[..end]).unwrap();
+        bench.seed = 100 + n as u64;
+        let later = bench.resume(&told, "@@three").await;
+        let sent = later.requests.last().unwrap().to_string();
+        assert!(sent.contains("BEGIN-DONE") && sent.contains("@@three"), "{end}: {sent}");
+        let has_it = sent.contains("ONE-DONE");
+        assert_eq!(has_it, sent.contains("@@one"), "{end}: {sent}");
+        assert_eq!(has_it, end + 1 < branched, "{end}, {branched}: {sent}");
+        assert!(end >= asked_again || !sent.contains("@@two"), "{end}: {sent}");
+        *(if has_it { &mut as_before } else { &mut gone_back }) += 1;
+    }
+    assert!(as_before > 3 && gone_back > 3, "{as_before} {gone_back}");
 }

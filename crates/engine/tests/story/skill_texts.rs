@@ -179,3 +179,16 @@ async fn a_text_that_was_refused_does_not_count_as_told() {
     assert_eq!(told.asked.len(), 1);
     assert_eq!(count(&told, "The rule is 4711."), 1, "{}", said(&told.asked[0]));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_text_that_a_compaction_cut_is_told_whole_when_it_is_invoked_again() {
+    let steps = ["done", "more", "on"].map(|it| json!(it));
+    let bench = telling(200_000, &[good()], &steps);
+    let long = "0123456789".repeat(2_500);
+    skill(&bench, "long", "", &format!("BEGIN {long} END"));
+    let told = talk(&bench, &["/long", "more", "/compact", "/long"]).await;
+    assert_eq!(boundaries(&told), 1);
+    let last = said(told.asked.last().unwrap());
+    assert_eq!(last.matches("[The rest of this skill is left out").count(), 1);
+    assert_eq!(last.matches("0123456789 END").count(), 1, "its text is told again");
+}

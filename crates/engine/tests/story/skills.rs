@@ -697,20 +697,22 @@ async fn a_skill_about_certain_files_is_told_of_once_one_of_them_was_read() {
 
 #[tokio::test(start_paused = true)]
 async fn a_skill_that_changes_while_its_hooks_are_asked_is_not_carried_out_as_something_else() {
-    let bench = bench(&json!({"lead": ["done"]}));
-    skill(&bench, "plain", "", "@@lead Plain.");
-    let path = bench.project().join(".claude/skills/plain/SKILL.md");
-    let stage = Stage::new(move |told| {
-        if told["hook_event_name"] == "UserPromptExpansion" {
-            std::fs::write(&path, "---\ncontext: fork\n---\n@@lead Another.\n").unwrap();
-        }
-        Some(json!({}))
-    });
-    let bench = stage.set(bench);
-    let told = bench.run("/plain").await;
-    assert_eq!((told.asked.len(), told.outcome), (0, Some(Outcome::CommandFailed)));
-    let errors = result(&told)["errors"].to_string();
-    assert!(errors.contains("the file of the skill `plain` has just changed"), "{errors}");
+    for front in ["context: fork", "user-invocable: false"] {
+        let bench = bench(&json!({"lead": ["done"]}));
+        skill(&bench, "plain", "", "@@lead Plain.");
+        let path = bench.project().join(".claude/skills/plain/SKILL.md");
+        let stage = Stage::new(move |told| {
+            if told["hook_event_name"] == "UserPromptExpansion" {
+                std::fs::write(&path, format!("---\n{front}\n---\n@@lead Another.\n")).unwrap();
+            }
+            Some(json!({}))
+        });
+        let bench = stage.set(bench);
+        let told = bench.run("/plain").await;
+        assert_eq!((told.asked.len(), told.outcome), (0, Some(Outcome::CommandFailed)), "{front}");
+        let errors = result(&told)["errors"].to_string();
+        assert!(errors.contains("the file of the skill `plain` has just changed"), "{errors}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
