@@ -31,7 +31,7 @@ use crate::delegate::spawn;
 use crate::delegate::spending::{self, PastRun};
 use crate::delegate::teammate;
 use crate::message::life_records::{END, ENTERED, RESUME, SPAWN};
-use crate::message::mail::{self, Arrival};
+use crate::message::mail::{self, Arrival, Mail};
 use crate::message::queue::Wakes;
 use crate::money::budget::{Account, Amount};
 use centurion_journal::transcript;
@@ -87,13 +87,33 @@ fn transcripts(delegation: &Delegation) -> Vec<PathBuf> {
     paths
 }
 
+/// What the transcript of the main agent says about other agents. The session reads it when it opens the transcript.
+#[derive(Default)]
+pub(crate) struct MainRecord {
+    /// The ids of notifications that the main agent has.
+    delivered: HashSet<RecordId>,
+    /// The structured messages that it has accepted.
+    frames: Vec<Frame>,
+    /// The mail that it had accepted and not read.
+    unread: Vec<Mail>,
+}
+
+impl MainRecord {
+    pub(crate) fn read(transcript: &[u8]) -> Self {
+        Self {
+            delivered: delivered_in(transcript).collect(),
+            frames: mail::frames(transcript),
+            unread: mail::waiting(transcript),
+        }
+    }
+}
+
 /// Restores the agents of the session's earlier processes: ends those that were interrupted, and queues
-/// undelivered results for the main agent. All agents with undelivered results have stopped. Reads each transcript once, and so
-/// blocks.
-pub(crate) fn restore(shared: &Arc<Shared>) {
+/// undelivered results for the main agent. All agents with undelivered results have stopped. Reads the transcript of
+/// each agent once, and so blocks.
+pub(crate) fn restore(shared: &Arc<Shared>, main: MainRecord) {
     let delegation = &shared.delegation;
-    let main = read(&delegation.builder.files.transcript).unwrap_or_default();
-    let mut delivered: HashSet<RecordId> = delivered_in(&main).collect();
+    let MainRecord { mut delivered, frames, unread } = main;
     let mut told: Vec<ToldEnds> = Vec::new();
     for path in transcripts(delegation) {
         let Some(text) = read(&path) else { continue };
@@ -108,7 +128,7 @@ pub(crate) fn restore(shared: &Arc<Shared>) {
     let spent = spending::by_agent(&runs);
     let entered = told.into_iter().filter_map(|told| told.enter(shared, delegation, &spent));
     let entered: Vec<RecalledTask> = entered.collect();
-    reopen_requests(shared, &entered, &mail::frames(&main));
+    reopen_requests(shared, &entered, &frames);
     for RecalledTask { task, ends, .. } in entered {
         for Ended { run, end } in ends {
             if !delivered.contains(&end.notification) {
@@ -116,8 +136,7 @@ pub(crate) fn restore(shared: &Arc<Shared>) {
             }
         }
     }
-    // The mail that the main agent had accepted and not read.
-    for mail in mail::waiting(&main) {
+    for mail in unread {
         shared.queue.push(mail.item(None, Arrival::AtBeginning));
     }
 }

@@ -46,7 +46,7 @@ use crate::definition::prompt::{main_sections, system_prompt};
 use crate::definition::resolve::LaunchError;
 use crate::definition::rules::SessionMode;
 use crate::delegate::build::DriverParts;
-use crate::delegate::recall;
+use crate::delegate::recall::{self, MainRecord};
 use crate::message::queue::{DeliveryWatch, Queue};
 use crate::message::titles::listed;
 use crate::money::budget::{AccountsAbove, Budget, Limit};
@@ -97,7 +97,7 @@ impl Session {
     pub async fn open(mut options: Options) -> Result<Self, OpenError> {
         let environment = observe(&options).await;
         let stamp = stamp(&mut options, &environment);
-        let (journal, mut loaded, Noted { schedules, worktree }) =
+        let (journal, mut loaded, Noted { schedules, worktree, agents }) =
             open_journal(&options, stamp.clone())?;
         let earlier = EarlierState::take(&mut loaded);
         if let Some(model) = loaded.model.as_ref().filter(|_| options.restores_model) {
@@ -152,7 +152,7 @@ impl Session {
             context: main.context,
         };
         let driver = builder.driver(&shared, agent, parts)?;
-        restore_work(&shared, &driver.journal, schedules, is_resumed).await?;
+        restore_work(&shared, &driver.journal, schedules, is_resumed.then_some(agents)).await?;
         let mut init = init(&shared, &driver, &options.base.additional_directories);
         init.plugins = shared.plugins();
         init.betas.clone_from(&options.base.betas);
@@ -433,11 +433,11 @@ async fn restore_work(
     shared: &Arc<Shared>,
     journal: &Journal,
     kept: Vec<Kept>,
-    is_resumed: bool,
+    resumed: Option<MainRecord>,
 ) -> Result<(), JournalError> {
-    if is_resumed {
+    if let Some(main) = resumed {
         let restored = Arc::clone(shared);
-        let restoring = move || recall::restore(&restored);
+        let restoring = move || recall::restore(&restored, main);
         // Its fault is not the session's: what is not restored now is found when it is asked for.
         if let Err(fault) = tokio::task::spawn_blocking(restoring).await {
             tracing::error!(%fault, "the agents of earlier processes could not be restored");
@@ -560,11 +560,14 @@ struct Noted {
     schedules: Vec<Kept>,
     /// The worktree that the main agent was in.
     worktree: Option<EnteredPlace>,
+    /// Facts about other agents; of a resumed session alone.
+    agents: MainRecord,
 }
 
 impl Noted {
     fn read(text: &[u8]) -> Self {
-        Self { schedules: schedule::read(text), worktree: entered::noted(text) }
+        let (schedules, worktree) = (schedule::read(text), entered::noted(text));
+        Self { schedules, worktree, agents: MainRecord::default() }
     }
 }
 
@@ -668,7 +671,9 @@ fn open_journal(
             // Locked before it is read: what another process has yet to write must not be missed.
             let mut file = TranscriptFile::open(path)?;
             let text = file.read()?;
-            let read = load(counted(&text, point)?);
+            let mut read = load(counted(&text, point)?);
+            // All of it: what was told after the point was told.
+            read.1.agents = MainRecord::read(&text);
             let journal = Journal::resume(file, &read.0, stamp, world, recording);
             if point.is_some() {
                 journal.branch_from(read.0.last)?;
