@@ -236,7 +236,7 @@ pub(crate) fn hook_judge(
     HookJudge::new(move |origin, command, cwd| {
         let file = origin.file.as_deref();
         if let Some(file) = file {
-            plugins.judge_file(file).map_err(|it| it.to_string())?;
+            plugins.judge_file(file)?;
         }
         let is_judged = match &origin.source {
             HookSource::Settings(level) => matches!(level, Level::Project | Level::Local),
@@ -248,7 +248,7 @@ pub(crate) fn hook_judge(
             own.iter().any(|directory| file.starts_with(directory)) || plugins.is_installed(file)
         };
         match file.filter(|file| is_judged && !is_own(file)) {
-            Some(file) => trust.judge_command(file, command, cwd).map_err(|it| it.to_string()),
+            Some(file) => trust.judge_command(file, command, cwd),
             None => Ok(()),
         }
     })

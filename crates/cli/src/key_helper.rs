@@ -2,12 +2,13 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::process::{Output, Stdio};
+use std::process::{ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_model::{KeyFuture, KeyHelper};
+use centurion_model::{KeyError, KeyFuture, KeyHelper};
 use centurion_protocol::Env;
+use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::sync::Mutex;
@@ -25,10 +26,25 @@ pub(crate) struct HelperCommand {
     cwd: PathBuf,
     lifetime: Duration,
     /// Held while the command runs: others wait for what it prints.
-    kept: Mutex<Option<Kept>>,
+    kept: Mutex<Option<CachedKey>>,
 }
 
-struct Kept {
+/// The reason that the command gives no key. What it printed as a key may be a part of one, and is not shown.
+#[derive(Debug, Error)]
+enum HelperError {
+    #[error("apiKeyHelper gives no key: it took longer than {} s", PATIENCE.as_secs())]
+    Slow,
+    #[error("apiKeyHelper gives no key: {0}")]
+    Run(#[from] io::Error),
+    #[error("apiKeyHelper gives no key: it failed with {status}: {said}")]
+    Failed { status: ExitStatus, said: String },
+    #[error("apiKeyHelper gives no key: it printed nothing")]
+    Empty,
+    #[error("apiKeyHelper gives no key: it printed more than a key")]
+    MoreThanAKey,
+}
+
+struct CachedKey {
     key: String,
     since: Instant,
 }
@@ -41,8 +57,7 @@ impl HelperCommand {
     }
 
     /// Runs the command, and returns its output.
-    async fn ask(&self) -> Result<String, String> {
-        let failed = |why: String| format!("apiKeyHelper gives no key: {why}");
+    async fn ask(&self) -> Result<String, HelperError> {
         let running = Command::new("/bin/sh")
             .args(["-c", &self.command])
             .env_clear()
@@ -64,11 +79,8 @@ impl HelperCommand {
             }
             Ok::<_, io::Error>(Output { status: child.wait().await?, stdout, stderr })
         };
-        let output = timeout(PATIENCE, running)
-            .await
-            .map_err(|_| failed(format!("it took longer than {} s", PATIENCE.as_secs())))?
-            .map_err(|error| failed(error.to_string()))?;
-        key_of(&output).map_err(failed)
+        let output = timeout(PATIENCE, running).await.map_err(|_| HelperError::Slow)??;
+        key_of(&output)
     }
 }
 
@@ -84,17 +96,17 @@ async fn beginning(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>
     Ok(bytes)
 }
 
-/// The key that was printed. What was printed besides may be a part of it, and is not shown.
-fn key_of(output: &Output) -> Result<String, String> {
+/// The key that was printed.
+fn key_of(output: &Output) -> Result<String, HelperError> {
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.lines().next().unwrap_or("it says nothing").trim();
-        return Err(format!("it failed with {}: {said}", output.status));
+        let said = said.lines().next().unwrap_or("it says nothing").trim().to_owned();
+        return Err(HelperError::Failed { status: output.status, said });
     }
     match str::from_utf8(&output.stdout).map(str::trim) {
-        Ok("") => Err("it printed nothing".to_owned()),
+        Ok("") => Err(HelperError::Empty),
         Ok(key) if !key.contains(char::is_control) => Ok(key.to_owned()),
-        _ => Err("it printed more than a key".to_owned()),
+        _ => Err(HelperError::MoreThanAKey),
     }
 }
 
@@ -108,8 +120,8 @@ impl KeyHelper for HelperCommand {
             {
                 return Ok(kept.key.clone());
             }
-            let key = self.ask().await?;
-            *kept = Some(Kept { key: key.clone(), since: Instant::now() });
+            let key = self.ask().await.map_err(KeyError::new)?;
+            *kept = Some(CachedKey { key: key.clone(), since: Instant::now() });
             Ok(key)
         })
     }
@@ -151,7 +163,7 @@ mod tests {
         ] {
             let cwd = directory.path().to_owned();
             let helper = HelperCommand::new(command.to_owned(), Arc::default(), cwd);
-            let error = helper.key(None).await.unwrap_err();
+            let error = helper.key(None).await.unwrap_err().to_string();
             assert!(error.contains(why) && !error.contains("secret"), "{error}");
         }
     }

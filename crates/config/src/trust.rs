@@ -175,20 +175,20 @@ impl Trust {
         let path = key.path();
         match self.answer(path) {
             Some(Ok(by)) => return TrustState::Trusted(by),
-            Some(Err(Refused)) => return TrustState::Untrusted,
+            Some(Err(RefusedFolder)) => return TrustState::Untrusted,
             None => {}
         }
         for parent in path.ancestors().skip(1) {
             match self.answer(parent) {
                 Some(Ok(_)) => return TrustState::Parent(parent.to_owned()),
-                Some(Err(Refused)) => return TrustState::Untrusted,
+                Some(Err(RefusedFolder)) => return TrustState::Untrusted,
                 None => {}
             }
         }
         TrustState::Untrusted
     }
 
-    fn answer(&self, path: &Path) -> Option<Result<TrustedBy, Refused>> {
+    fn answer(&self, path: &Path) -> Option<Result<TrustedBy, RefusedFolder>> {
         if self.this_run.contains(path) {
             return Some(Ok(TrustedBy::ThisRun));
         }
@@ -197,7 +197,7 @@ impl Trust {
         }
         match self.stored.folders.get(path) {
             Some(folder) if folder.trusted => Some(Ok(TrustedBy::Store)),
-            Some(_) => Some(Err(Refused)),
+            Some(_) => Some(Err(RefusedFolder)),
             None => self.others.contains(path).then_some(Ok(TrustedBy::Other)),
         }
     }
@@ -285,23 +285,27 @@ impl Trust {
     }
 
     /// Whether git runs nothing in a checkout but what was accepted with its folder; if not, what it would run.
-    pub fn judge_git(&self, root: &Path) -> Result<(), String> {
+    pub fn judge_git(&self, root: &Path) -> Result<(), UnacceptedGit> {
         let key = TrustKey::of(root);
         match self.state(&key) {
             TrustState::Trusted(TrustedBy::ThisRun) => return Ok(()),
             TrustState::Trusted(_) => {}
             TrustState::Parent(_) | TrustState::Untrusted => {
-                return Err(Unaccepted::Untrusted.to_string());
+                return Err(UnacceptedGit::Checkout(Unaccepted::Untrusted));
             }
         }
         let found = git_programs(root, self.sources.home.as_deref());
         if !found.is_whole {
-            return Err("its configuration or its index cannot be read as git reads it".to_owned());
+            return Err(UnacceptedGit::Unreadable);
         }
         let record = self.record(key.path()).unwrap_or_default();
         for item in &found.items {
-            self.judge_in(item, &record, root)
-                .map_err(|reason| format!("{}: `{}`: {reason}", item.file.display(), item.name))?;
+            let judged = self.judge_in(item, &record, root);
+            judged.map_err(|source| UnacceptedGit::Item {
+                file: item.file.clone(),
+                name: item.name.clone(),
+                source,
+            })?;
         }
         Ok(())
     }
@@ -522,8 +526,19 @@ impl Trust {
     }
 }
 
+/// The reason that git may run something in a checkout that was not accepted with its folder.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum UnacceptedGit {
+    #[error(transparent)]
+    Checkout(Unaccepted),
+    #[error("its configuration or its index cannot be read as git reads it")]
+    Unreadable,
+    #[error("{}: `{name}`: {source}", file.display())]
+    Item { file: PathBuf, name: String, source: Unaccepted },
+}
+
 /// A folder that is expressly not trusted.
-struct Refused;
+struct RefusedFolder;
 
 /// The rule for a program of which no content was ever accepted.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use centurion_config::settings::{HookLimits, Level, Sourced};
+use centurion_config::trust::Unaccepted;
 use regex::Regex;
 use url::Url;
 
@@ -27,13 +28,13 @@ pub struct HookRules {
 #[derive(Clone)]
 pub struct HookJudge(Arc<Judge>);
 
-type Judge = dyn Fn(&HookOrigin, &[String], &Path) -> Result<(), String> + Send + Sync;
+type Judge = dyn Fn(&HookOrigin, &[String], &Path) -> Result<(), Unaccepted> + Send + Sync;
 
 impl HookJudge {
     /// The judge receives the words of the command: a command line is one word, and a program has its arguments beside
     /// it.
     pub fn new(
-        judge: impl Fn(&HookOrigin, &[String], &Path) -> Result<(), String> + Send + Sync + 'static,
+        judge: impl Fn(&HookOrigin, &[String], &Path) -> Result<(), Unaccepted> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(judge))
     }
@@ -72,7 +73,7 @@ impl HookRules {
         handler: &Handler,
         action: &CommandAction,
         cwd: &Path,
-    ) -> Result<(), String> {
+    ) -> Result<(), Unaccepted> {
         let Some(HookJudge(judge)) = &self.judge else { return Ok(()) };
         let mut words = vec![action.command.clone()];
         words.extend(action.args.iter().flatten().cloned());

@@ -1,5 +1,6 @@
 //! The user's settings for access to models, besides the environment.
 
+use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,7 +28,18 @@ impl fmt::Debug for Access {
 }
 
 /// A key, or the reason that there is none.
-pub type KeyFuture<'a> = Pin<Box<dyn Future<Output = Result<String, String>> + Send + 'a>>;
+pub type KeyFuture<'a> = Pin<Box<dyn Future<Output = Result<String, KeyError>> + Send + 'a>>;
+
+/// The reason that a helper gives no key.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct KeyError(Box<dyn Error + Send + Sync>);
+
+impl KeyError {
+    pub fn new(reason: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(reason.into())
+    }
+}
 
 /// A source of keys that may expire.
 pub trait KeyHelper: Send + Sync {

@@ -132,7 +132,7 @@ impl Provider for Anthropic {
 }
 
 async fn helped(key: KeyFuture<'_>) -> Result<String, ModelError> {
-    key.await.map_err(|why| ModelError::new(ErrorKind::Authentication, why))
+    key.await.map_err(|error| ModelError::new(ErrorKind::Authentication, error.to_string()))
 }
 
 /// The headers with a key of unknown kind.

@@ -3,6 +3,7 @@
 //! An item counts if exactly this content was accepted. The text that is judged is the text that was
 //! parsed, so that nothing can be exchanged between the two.
 
+use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -234,6 +235,8 @@ pub enum Unaccepted {
     Plugin(String),
 }
 
+impl Error for Unaccepted {}
+
 impl fmt::Display for Unaccepted {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         const HELP: &str =
@@ -270,10 +273,10 @@ impl fmt::Display for Unaccepted {
 
 /// Says which contents were accepted. The default accepts nothing.
 #[derive(Clone, Default)]
-pub struct ContentTrust(Judge);
+pub struct ContentTrust(ContentJudge);
 
 #[derive(Clone, Default)]
-enum Judge {
+enum ContentJudge {
     #[default]
     Nothing,
     /// Contents count as they are, as far as this reaches.
@@ -284,23 +287,23 @@ enum Judge {
 impl ContentTrust {
     /// Lets whatever a folder holds count for one run, as far as this reaches.
     pub fn for_this_run(standing: Standing) -> Self {
-        Self(Judge::AsItIs(standing))
+        Self(ContentJudge::AsItIs(standing))
     }
 
     /// The trust in all folders that are remembered.
     pub fn remembered(trust: Arc<Trust>) -> Self {
-        Self(Judge::Answered(trust))
+        Self(ContentJudge::Answered(trust))
     }
 
     /// Whether an item counts, and if not, why.
     pub fn judge(&self, item: &PowerItem, reach: Reach) -> Result<(), Unaccepted> {
         match &self.0 {
-            Judge::Nothing => Err(Unaccepted::Untrusted),
-            Judge::AsItIs(standing) => match (reach, standing) {
+            ContentJudge::Nothing => Err(Unaccepted::Untrusted),
+            ContentJudge::AsItIs(standing) => match (reach, standing) {
                 (_, Standing::Full) | (Reach::Parent, Standing::Partly) => Ok(()),
                 _ => Err(Unaccepted::Untrusted),
             },
-            Judge::Answered(trust) => trust.judge(item, reach),
+            ContentJudge::Answered(trust) => trust.judge(item, reach),
         }
     }
 }
@@ -308,9 +311,9 @@ impl ContentTrust {
 impl PartialEq for ContentTrust {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (Judge::Nothing, Judge::Nothing) => true,
-            (Judge::AsItIs(one), Judge::AsItIs(other)) => one == other,
-            (Judge::Answered(one), Judge::Answered(other)) => Arc::ptr_eq(one, other),
+            (ContentJudge::Nothing, ContentJudge::Nothing) => true,
+            (ContentJudge::AsItIs(one), ContentJudge::AsItIs(other)) => one == other,
+            (ContentJudge::Answered(one), ContentJudge::Answered(other)) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }
@@ -321,9 +324,9 @@ impl Eq for ContentTrust {}
 impl fmt::Debug for ContentTrust {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self.0 {
-            Judge::Nothing => "ContentTrust(nothing)",
-            Judge::AsItIs(_) => "ContentTrust(as it is)",
-            Judge::Answered(_) => "ContentTrust(answered)",
+            ContentJudge::Nothing => "ContentTrust(nothing)",
+            ContentJudge::AsItIs(_) => "ContentTrust(as it is)",
+            ContentJudge::Answered(_) => "ContentTrust(answered)",
         })
     }
 }
