@@ -1,6 +1,7 @@
 //! Tidiness that no compiler checks: how files look, which crate knows which, and that the documents
 //! are in step with the tests.
 
+mod code;
 mod dependencies;
 mod documents;
 mod errors;

@@ -1,10 +1,14 @@
 //! Functions and structs that a reader can hold in mind.
 
-use crate::sources::before_tests;
+use crate::code::{closing, code, parts};
+use crate::sources::{before_tests, is_below, test_modules};
 use crate::tree::{self, File, assert_none};
+use std::collections::BTreeSet;
 
 /// The longest function, in lines from its `fn` to its last brace.
 const MOST_LINES: usize = 80;
+/// The most arguments of a function, `self` among them.
+const MOST_ARGUMENTS: usize = 7;
 /// The most fields of a struct.
 const MOST_FIELDS: usize = 20;
 
@@ -14,74 +18,136 @@ const FORMATS: [&str; 5] =
 
 #[test]
 fn no_function_is_longer_than_a_page() {
-    let complaints: Vec<String> = tree::sources()
-        .iter()
-        .filter(|file| file.path.contains("/src/") && !file.path.contains("/tests"))
-        .flat_map(|file| long(file, "fn ", MOST_LINES, |lines| lines.len()))
-        .collect();
-    assert_none(&complaints);
+    let functions = items(functions);
+    assert!(functions.len() > 10_000, "the functions were not read: {}", functions.len());
+    assert_none(&above(&functions, MOST_LINES, "lines", |it| it.lines));
+}
+
+#[test]
+fn no_function_has_more_arguments_than_a_reader_can_hold() {
+    assert_none(&above(&items(functions), MOST_ARGUMENTS, "arguments", |it| it.parts));
 }
 
 #[test]
 fn no_struct_has_more_fields_than_a_reader_can_hold() {
-    let is_field = |line: &&&str| {
-        let line = line.trim_start_matches("    ");
-        let name = line.rsplit_once(": ").map_or("", |(before, _)| before);
-        !line.starts_with(['/', '#', ' ']) && !name.is_empty() && line.ends_with(',')
-    };
-    let complaints: Vec<String> = tree::sources()
-        .iter()
-        .filter(|file| file.path.contains("/src/"))
-        .flat_map(|file| {
-            long(file, "struct ", MOST_FIELDS, |lines| lines.iter().filter(is_field).count())
-        })
-        .filter(|complaint| !FORMATS.iter().any(|name| complaint.contains(&format!("`{name}`"))))
-        .collect();
-    assert_none(&complaints);
+    let mut structs = items(structs);
+    assert!(structs.len() > 1_000, "the structs were not read: {}", structs.len());
+    structs.retain(|it| !FORMATS.contains(&it.name.as_str()));
+    assert_none(&above(&structs, MOST_FIELDS, "fields", |it| it.parts));
 }
 
-/// The items of a kind in a file whose size is above a limit. The size is taken of all lines of an item, its head too.
-fn long(file: &File, keyword: &str, most: usize, size: impl Fn(&[&str]) -> usize) -> Vec<String> {
-    let lines: Vec<&str> = before_tests(&file.text).lines().collect();
-    let mut complaints = Vec::new();
-    for (number, line) in lines.iter().enumerate() {
-        let text = line.trim_start();
-        let Some((before, after)) = text.split_once(keyword) else { continue };
-        let is_item = before
-            .split_whitespace()
-            .all(|word| matches!(word, "async" | "const" | "unsafe") || word.starts_with("pub"));
-        if !is_item || text.starts_with("//") || text.ends_with('}') {
-            continue;
+/// A function or a struct.
+struct Item {
+    path: String,
+    line: usize,
+    name: String,
+    lines: usize,
+    /// Its arguments or fields.
+    parts: usize,
+}
+
+/// The items of all crates, tests aside.
+fn items(read: impl Fn(&File) -> Vec<Item>) -> Vec<Item> {
+    let sources = tree::sources();
+    let tests: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
+    let product =
+        sources.iter().filter(|it| it.path.contains("/src/") && !is_below(&it.path, &tests));
+    product.flat_map(read).collect()
+}
+
+fn above(items: &[Item], most: usize, what: &str, size: impl Fn(&Item) -> usize) -> Vec<String> {
+    let items = items.iter().filter(|item| size(item) > most);
+    let complaint = |item: &Item| {
+        let Item { path, line, name, .. } = item;
+        format!("{path}:{line}: `{name}` has {} {what}, more than {most}", size(item))
+    };
+    items.map(complaint).collect()
+}
+
+/// The functions of a file that have a body, from `fn` to the last brace.
+fn functions(file: &File) -> Vec<Item> {
+    let code = code(before_tests(&file.text));
+    let found = named(&code, "fn").filter_map(|(at, name, rest)| {
+        let open = if code[rest..].starts_with('<') { end_of_generics(&code, rest)? } else { rest };
+        let open = open + code[open..].find(|letter: char| !letter.is_whitespace())?;
+        let close = code[open..].starts_with('(').then(|| closing(&code, open))??;
+        let body = close + code[close..].find(['{', ';'])?;
+        let end = if code[body..].starts_with('{') { closing(&code, body)? } else { body };
+        Some(item(file, &code, name, at..end, parts(&code[open + 1..close])))
+    });
+    found.collect()
+}
+
+/// The structs of a file.
+fn structs(file: &File) -> Vec<Item> {
+    let code = code(before_tests(&file.text));
+    let found = named(&code, "struct").filter_map(|(at, name, rest)| {
+        let open = rest + code[rest..].find(['{', '(', ';'])?;
+        if code[open..].starts_with(';') {
+            return Some(item(file, &code, name, at..open, 0));
         }
-        let indent = &line[..line.len() - text.len()];
-        // A body begins where a line ends with a brace, and ends where one stands at the same depth.
-        let head = lines[number..].iter().take_while(|it| !it.ends_with(';'));
-        let Some(open) = head.clone().position(|it| it.ends_with('{')) else { continue };
-        let end = format!("{indent}}}");
-        let Some(close) = lines[number + open..].iter().position(|it| **it == end) else {
-            continue;
-        };
-        let found = size(&lines[number..=number + open + close]);
-        if found > most {
-            let name: String =
-                after.chars().take_while(|it| it.is_alphanumeric() || *it == '_').collect();
-            complaints.push(format!(
-                "{}:{}: `{name}` has {found}, more than {most}",
-                file.path,
-                number + 1
-            ));
-        }
+        let close = closing(&code, open)?;
+        Some(item(file, &code, name, at..close, parts(&code[open + 1..close])))
+    });
+    found.collect()
+}
+
+fn item(file: &File, code: &str, name: &str, place: std::ops::Range<usize>, parts: usize) -> Item {
+    Item {
+        path: file.path.clone(),
+        line: code[..place.start].matches('\n').count() + 1,
+        name: name.to_owned(),
+        lines: code[place].matches('\n').count() + 1,
+        parts,
     }
-    complaints
+}
+
+/// The names behind a keyword, each with the place of the keyword and the place behind the name.
+fn named<'c>(
+    code: &'c str,
+    keyword: &'static str,
+) -> impl Iterator<Item = (usize, &'c str, usize)> {
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    code.match_indices(keyword).filter_map(move |(at, keyword)| {
+        let behind = &code[at + keyword.len()..];
+        let name = behind.trim_start();
+        let begins = !code[..at].ends_with(is_word) && behind.starts_with(char::is_whitespace);
+        let length = name.find(|letter| !is_word(letter)).unwrap_or(name.len());
+        let rest = code.len() - name.len() + length;
+        (begins && length > 0).then(|| (at, &name[..length], rest))
+    })
+}
+
+/// The place behind the bracket that closes generic parameters.
+fn end_of_generics(code: &str, open: usize) -> Option<usize> {
+    let (mut depth, mut before) = (0_usize, ' ');
+    for (at, letter) in code[open..].char_indices() {
+        match letter {
+            '<' => depth += 1,
+            '>' if before != '-' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(open + at + 1);
+        }
+        before = letter;
+    }
+    None
 }
 
 #[test]
-fn the_head_of_a_function_counts() {
-    let head = "    pub(crate) async fn f(\n        a: A,\n    ) -> B {\n";
-    let of = |body: usize| {
-        let text = format!("//! A.\nimpl A {{\n{head}{}    }}\n}}\n", "        a;\n".repeat(body));
-        long(&File { path: "a.rs".to_owned(), text }, "fn ", 10, |lines| lines.len())
-    };
-    assert_eq!(of(6), [""; 0]);
-    assert_eq!(of(7), ["a.rs:3: `f` has 11, more than 10"]);
+fn heads_bodies_attributes_and_texts_are_counted_as_what_they_are() {
+    let text = "//! A.\nimpl A {\n    #[expect(a)]\n    pub(crate) async fn f<F: Fn(A) -> B>(\n        &self,\n        \
+                #[b] a: HashMap<A, B>,\n    ) -> B\n    where\n        A: B,\n    {\n        let a = \"}\";\n        // }\n        \
+                g();\n    }\n    fn short() {}\n}\ntrait C {\n    fn none(a: A);\n}\nfn(a)\n";
+    let file = |text: &str| File { path: "a.rs".to_owned(), text: text.to_owned() };
+    let found = functions(&file(text));
+    let found: Vec<_> =
+        found.iter().map(|it| (it.name.as_str(), it.line, it.lines, it.parts)).collect();
+    assert_eq!(found, [("f", 4, 11, 2), ("short", 15, 1, 0), ("none", 18, 1, 1)]);
+    let text = "pub struct A<T> {\n    /// B, c: d,\n    #[serde(default, rename = \"x, y\")]\n    pub a: HashMap<\n        \
+                A,\n        B,\n    >,\n    b: fn(A, B) -> C,\n}\nstruct D(A, pub B);\nstruct E;\n";
+    let found = structs(&file(text));
+    let found: Vec<_> = found.iter().map(|it| (it.name.as_str(), it.parts)).collect();
+    assert_eq!(found, [("A", 2), ("D", 2), ("E", 0)]);
 }
