@@ -10,7 +10,7 @@ use crate::stage::{Ended, Life, Stage};
 
 /// After the first process, whatever became of it.
 pub(crate) fn after_life(stage: &Stage, life: &Life, records: &Records) {
-    let house = &stage.plan.house;
+    let settings = &stage.plan.settings;
     // I-8: no agent waits for ever, whatever the limits.
     assert_ne!(life.ended, Ended::Stuck, "no agent makes progress");
     assert!(life.faults.is_empty(), "{:#?}", life.faults);
@@ -18,8 +18,12 @@ pub(crate) fn after_life(stage: &Stage, life: &Life, records: &Records) {
     assert_eq!(life.open_questions, 0, "a question is open");
     // S-225, D-12: the main agent needs no slot, all others do.
     let (children, _) = life.most_flying;
-    assert!(children <= house.running, "{children} agents compute at once, {} may", house.running);
-    if let Some(most) = house.spawns {
+    assert!(
+        children <= settings.running,
+        "{children} agents compute at once, {} may",
+        settings.running
+    );
+    if let Some(most) = settings.spawns {
         assert!(
             records.agents.len() as u64 <= most,
             "{} agents, {most} may be",
@@ -28,7 +32,7 @@ pub(crate) fn after_life(stage: &Stage, life: &Life, records: &Records) {
     }
     for agent in &records.agents {
         let depth = agent.spawn()["spec"]["depth"].as_u64().unwrap();
-        assert!(depth <= u64::from(house.depth), "{} is too deep", agent.id());
+        assert!(depth <= u64::from(settings.depth), "{} is too deep", agent.id());
         one_end_for_each_run(agent, life.ended);
         honest(&stage.plan, agent);
         told_at_most_once(records, agent);
@@ -49,7 +53,7 @@ pub(crate) fn after_life(stage: &Stage, life: &Life, records: &Records) {
         }
         assert_eq!(life.agents.len(), records.agents.len());
     }
-    if is_over && house.wait.is_none() {
+    if is_over && settings.wait.is_none() {
         all_told(records, "by a session that had all the time");
     }
 }
@@ -108,7 +112,7 @@ fn honest(plan: &Plan, agent: &Transcript) {
             "cancelled" => !end["stoppedBy"].is_null() || has_interrupting_denial(end),
             "stalled" => end["stoppedBy"] == "watchdog",
             "api_error" => !end["errors"].as_array().unwrap().is_empty(),
-            "budget" => plan.house.tokens.is_some() || plan.house.dollars.is_some(),
+            "budget" => plan.settings.tokens.is_some() || plan.settings.dollars.is_some(),
             "interrupted" => plan.fate != Fate::Lives,
             other => panic!("{} ended as {other}", agent.id()),
         };
@@ -183,12 +187,12 @@ fn messages_reach_their_node(records: &Records) {
 /// I-8, S-159: nothing is spent beyond a limit but by requests that were under way, over all runs.
 fn budgets(stage: &Stage, flying: usize, spent: f64, records: &Records) {
     let (tokens, dollars) = stage.dearest();
-    if let Some(limit) = stage.plan.house.dollars {
+    if let Some(limit) = stage.plan.settings.dollars {
         #[expect(clippy::cast_precision_loss, reason = "a small number")]
         let most = limit + flying as f64 * dollars;
         assert!(spent <= most, "${spent} spent of ${limit}");
     }
-    let Some(limit) = stage.plan.house.tokens else { return };
+    let Some(limit) = stage.plan.settings.tokens else { return };
     let most = limit + flying as u64 * tokens;
     for agent in &records.agents {
         let runs = records.agents.iter().flat_map(|other| {
@@ -273,7 +277,7 @@ pub(crate) fn after_waking(
     // S-230, S-231, S-232
     assert!(matches!(life.ended, Ended::Over(_)), "{:?}", life.ended);
     assert!(life.faults.is_empty(), "{:#?}", life.faults);
-    let has_budget = plan.house.tokens.is_some() || plan.house.dollars.is_some();
+    let has_budget = plan.settings.tokens.is_some() || plan.settings.dollars.is_some();
     for agent in &after.agents {
         let was = before.agent(agent.id()).unwrap();
         let stays = was.ends().last().unwrap()["stoppedBy"] == "person";
@@ -292,7 +296,7 @@ pub(crate) fn after_waking(
     mail::receipts_are_true(after);
     mail::ends_say_what_waits(after);
     budgets(stage, flying.max(life.most_flying.1), life.dollars, after);
-    if plan.house.wait.is_none() {
+    if plan.settings.wait.is_none() {
         all_told(after, "of those who were spoken to");
     }
 }

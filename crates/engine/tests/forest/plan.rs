@@ -15,9 +15,9 @@ pub(crate) const LEAD: usize = 0;
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) nodes: Vec<Node>,
-    pub(crate) house: House,
+    pub(crate) settings: UserSettings,
     /// What a person does, and when.
-    pub(crate) meddling: Vec<(Duration, Meddling)>,
+    pub(crate) interventions: Vec<(Duration, Intervention)>,
     pub(crate) fate: Fate,
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum Ending {
 
 /// What the user set.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct UserSettings {
     pub(crate) running: usize,
     pub(crate) depth: u32,
     pub(crate) spawns: Option<u64>,
@@ -85,7 +85,7 @@ pub(crate) struct House {
 
 /// What a person does.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Meddling {
+pub(crate) enum Intervention {
     Interrupt,
     /// Calls that wait go on without their agents.
     Detach,
@@ -134,11 +134,12 @@ impl Plan {
             let turn = dice.below(turns.len());
             turns[turn].actions.insert(0, Action::Start(child));
         }
-        let meddling = (0..dice.below(4)).map(|_| (dice.time() * 2, Meddling::of(&dice, total)));
+        let interventions =
+            (0..dice.below(4)).map(|_| (dice.time() * 2, Intervention::of(&dice, total)));
         Self {
             seed,
-            house: House::of(&dice),
-            meddling: sorted(meddling.collect()),
+            settings: UserSettings::of(&dice),
+            interventions: sorted(interventions.collect()),
             fate: match dice.below(10) {
                 0..4 => Fate::Lives,
                 4..7 => Fate::Dies(dice.time() * 3),
@@ -149,9 +150,9 @@ impl Plan {
     }
 }
 
-fn sorted(mut meddling: Vec<(Duration, Meddling)>) -> Vec<(Duration, Meddling)> {
-    meddling.sort_by_key(|(at, _)| *at);
-    meddling
+fn sorted(mut interventions: Vec<(Duration, Intervention)>) -> Vec<(Duration, Intervention)> {
+    interventions.sort_by_key(|(at, _)| *at);
+    interventions
 }
 
 impl Node {
@@ -205,7 +206,7 @@ impl Ending {
     }
 }
 
-impl House {
+impl UserSettings {
     fn of(dice: &Dice) -> Self {
         let some = |percent| dice.chance(percent);
         Self {
@@ -221,7 +222,7 @@ impl House {
     }
 }
 
-impl Meddling {
+impl Intervention {
     fn of(dice: &Dice, nodes: usize) -> Self {
         match dice.below(10) {
             0..4 => Self::Interrupt,

@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::bench::{Bench, Watcher};
 use crate::cut::{cut, transcripts};
 use crate::person::{Person, Watch};
-use crate::plan::{Fate, LEAD, Meddling, Plan};
+use crate::plan::{Fate, Intervention, LEAD, Plan};
 use crate::players::{Part, Players, State, prompt};
 
 /// A session that is not over by then never will be.
@@ -174,7 +174,7 @@ impl Stage {
 
     /// What the user set, as the plan has it.
     fn furnish(&self, options: &mut Options) {
-        let house = &self.plan.house;
+        let settings = &self.plan.settings;
         let folders = ProjectFolders { cwd: options.base.cwd.clone(), ..ProjectFolders::default() };
         let agents = AgentSources {
             folders: folders.clone(),
@@ -183,20 +183,20 @@ impl Stage {
         };
         let skills = SkillSources { folders, ..SkillSources::default() };
         let definitions = Definitions::new(agents, skills, Arc::new(SeededWorld::new(99)));
-        options.max_budget = house.dollars;
+        options.max_budget = settings.dollars;
         options.agents = AgentOptions {
             rules: DelegationRules {
                 limits: Limits {
-                    depth: house.depth,
-                    running: house.running,
-                    spawns: house.spawns,
-                    budget: Limit { dollars: None, tokens: house.tokens },
+                    depth: settings.depth,
+                    running: settings.running,
+                    spawns: settings.spawns,
+                    budget: Limit { dollars: None, tokens: settings.tokens },
                     ..Limits::default()
                 },
-                auto_background: house.auto_background,
+                auto_background: settings.auto_background,
                 stall: Some(Duration::from_mins(2)),
-                wait: house.wait,
-                interrupt_ends_background: house.interrupt_ends_background,
+                wait: settings.wait,
+                interrupt_ends_background: settings.interrupt_ends_background,
                 ..DelegationRules::default()
             },
             ..AgentOptions::new(definitions)
@@ -206,14 +206,14 @@ impl Stage {
     /// Does what the plan's person does, and then nothing for ever.
     async fn meddle(&self, part: Part, handle: &Handle, state: &Arc<parking_lot::Mutex<State>>) {
         let begun = tokio::time::Instant::now();
-        let meddling = self.plan.meddling.iter().filter(|_| part == Part::Plan);
-        for (at, what) in meddling {
+        let interventions = self.plan.interventions.iter().filter(|_| part == Part::Plan);
+        for (at, what) in interventions {
             tokio::time::sleep_until(begun + *at).await;
             match what {
-                Meddling::Interrupt => drop(handle.interrupt()),
-                Meddling::Detach => drop(handle.background_all()),
-                Meddling::StopAll => drop(handle.stop_agents()),
-                Meddling::StopOne(node) => {
+                Intervention::Interrupt => drop(handle.interrupt()),
+                Intervention::Detach => drop(handle.background_all()),
+                Intervention::StopAll => drop(handle.stop_agents()),
+                Intervention::StopOne(node) => {
                     let id = state.lock().ids.get(node).cloned();
                     if let Some(id) = id {
                         // It may have ended in this very moment.

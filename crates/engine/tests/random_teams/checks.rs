@@ -94,7 +94,7 @@ pub(crate) fn after_waking(stage: &Stage, before: &Records, life: &Life, after: 
         let stays = was.ends().last().unwrap()["stoppedBy"] == "person";
         if stays {
             assert_eq!(agent.runs(), was.runs(), "{}: only the user resumes it", agent.id());
-        } else if stage.plan.house.dollars.is_none() {
+        } else if stage.plan.settings.dollars.is_none() {
             assert!(agent.runs() > was.runs(), "{} was not resumed", agent.id());
             assert_eq!(mail::waiting(agent), 0, "{} left mail unread", agent.id());
         }
@@ -230,7 +230,7 @@ fn no_member_exceeds_its_mode(stage: &Stage, modes: &[LeadsMode], records: &Reco
             assert_ne!(most, Mode::Plan, "{name} was planning and wrote: {call}");
             let is_free = |mode| matches!(mode, Mode::AcceptEdits | Mode::BypassPermissions);
             // Without a person the lead can say yes to what it may do itself.
-            let is_right = stage.plan.house.has_person || is_free(most) || is_free(lead);
+            let is_right = stage.plan.settings.has_person || is_free(most) || is_free(lead);
             assert!(is_right, "{name} had {most} below {lead} and wrote: {call}");
         }
     }

@@ -20,9 +20,9 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) lead: Vec<Turn>,
     pub(crate) members: Vec<Member>,
-    pub(crate) house: House,
+    pub(crate) settings: UserSettings,
     /// What a person does, and when.
-    pub(crate) meddling: Vec<(Duration, Meddling)>,
+    pub(crate) interventions: Vec<(Duration, Intervention)>,
     pub(crate) fate: Fate,
 }
 
@@ -122,7 +122,7 @@ pub(crate) enum Ending {
 
 /// What the user set.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct UserSettings {
     pub(crate) running: usize,
     pub(crate) mode: Mode,
     /// Whether a person is there to be asked.
@@ -133,7 +133,7 @@ pub(crate) struct House {
 
 /// What a person does.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Meddling {
+pub(crate) enum Intervention {
     Interrupt,
     StopAll,
     StopOne(usize),
@@ -157,14 +157,14 @@ impl Plan {
             seed,
             lead: Vec::new(),
             members: Vec::new(),
-            house: House {
+            settings: UserSettings {
                 running: 8,
                 mode: Mode::AcceptEdits,
                 has_person: false,
                 dollars: None,
                 interrupt_ends_background: false,
             },
-            meddling: Vec::new(),
+            interventions: Vec::new(),
             fate: Fate::Lives,
         }
     }
@@ -179,15 +179,15 @@ impl Plan {
             let turn = dice.below(lead.len().min(3));
             lead[turn].actions.insert(0, Action::Start(member));
         }
-        let mut meddling: Vec<_> =
-            (0..dice.below(4)).map(|_| (dice.time(), Meddling::of(&dice, count))).collect();
-        meddling.sort_by_key(|(at, _)| *at);
+        let mut interventions: Vec<_> =
+            (0..dice.below(4)).map(|_| (dice.time(), Intervention::of(&dice, count))).collect();
+        interventions.sort_by_key(|(at, _)| *at);
         Self {
             seed,
             lead,
             members,
-            house: House::of(&dice),
-            meddling,
+            settings: UserSettings::of(&dice),
+            interventions,
             fate: match dice.below(10) {
                 0..5 => Fate::Lives,
                 5..8 => Fate::Dies(dice.time()),
@@ -263,7 +263,7 @@ impl Turn {
     }
 }
 
-impl House {
+impl UserSettings {
     fn of(dice: &Dice) -> Self {
         Self {
             running: if dice.chance(25) { 1 } else { 1 + dice.below(6) },
@@ -275,7 +275,7 @@ impl House {
     }
 }
 
-impl Meddling {
+impl Intervention {
     fn of(dice: &Dice, count: usize) -> Self {
         match dice.below(10) {
             0..2 => Self::Interrupt,

@@ -24,7 +24,7 @@ use serde_json::json;
 use crate::bench::{Bench, Watcher};
 use crate::cut::{cut, transcripts};
 use crate::person::{Person, Watch};
-use crate::plan::{Kind, Meddling, Plan};
+use crate::plan::{Intervention, Kind, Plan};
 use crate::players::{Part, Players, State};
 
 /// A session that is not over by then never will be.
@@ -80,7 +80,7 @@ pub(crate) struct Process<'a> {
 impl Stage {
     pub(crate) fn new(plan: Plan) -> Self {
         let mut bench = Bench::new(json!({"default": "never asked"}));
-        bench.mode = plan.house.mode;
+        bench.mode = plan.settings.mode;
         let directory = bench.project().join(".claude/agents");
         std::fs::create_dir_all(&directory).unwrap();
         for (kind, mode) in
@@ -117,9 +117,9 @@ impl Stage {
         let person = Arc::new(Person::new(self.plan.seed));
         let world: Arc<dyn World> = Arc::new(Later::new(self.plan.seed, number));
         let mut options = self.options(number, players, &world);
-        let has_person = self.plan.house.has_person;
+        let has_person = self.plan.settings.has_person;
         options.answerer = has_person.then(|| Arc::clone(&person) as Arc<dyn Answerer>);
-        let (mode, from) = (self.plan.house.mode, world.now());
+        let (mode, from) = (self.plan.settings.mode, world.now());
         let modes = Mutex::new(vec![LeadsMode { mode, from, until: Timestamp::MAX }]);
         let ended = run(options, &*world, prompt, async |handle| {
             tokio::select! {
@@ -162,7 +162,7 @@ impl Stage {
 
     /// What the user set, as the plan has it.
     fn furnish(&self, options: &mut Options) {
-        let house = &self.plan.house;
+        let settings = &self.plan.settings;
         let trust = || ContentTrust::for_this_run(Standing::Full);
         let folders = ProjectFolders { cwd: options.base.cwd.clone(), ..ProjectFolders::default() };
         let agents = AgentSources {
@@ -173,12 +173,12 @@ impl Stage {
         };
         let skills = SkillSources { folders, content: trust(), ..SkillSources::default() };
         let definitions = Definitions::new(agents, skills, Arc::new(SeededWorld::new(99)));
-        options.max_budget = house.dollars;
+        options.max_budget = settings.dollars;
         options.agents = AgentOptions {
             rules: DelegationRules {
-                limits: Limits { running: house.running, ..Limits::default() },
+                limits: Limits { running: settings.running, ..Limits::default() },
                 stall: Some(Duration::from_mins(2)),
-                interrupt_ends_background: house.interrupt_ends_background,
+                interrupt_ends_background: settings.interrupt_ends_background,
                 ..DelegationRules::default()
             },
             team: Some(TeamOptions {
@@ -201,19 +201,19 @@ impl Stage {
         modes: &Mutex<Vec<LeadsMode>>,
     ) {
         let begun = tokio::time::Instant::now();
-        for (at, what) in self.plan.meddling.iter().filter(|_| part == Part::Plan) {
+        for (at, what) in self.plan.interventions.iter().filter(|_| part == Part::Plan) {
             tokio::time::sleep_until(begun + *at).await;
             match what {
-                Meddling::Interrupt => drop(handle.interrupt()),
-                Meddling::StopAll => drop(handle.stop_agents()),
-                Meddling::StopOne(member) => {
+                Intervention::Interrupt => drop(handle.interrupt()),
+                Intervention::StopAll => drop(handle.stop_agents()),
+                Intervention::StopOne(member) => {
                     let name = state.lock().names.get(member).cloned();
                     if let Some(name) = name {
                         // It may have ended in this very moment.
                         let _ = handle.stop_task(&name).await;
                     }
                 }
-                Meddling::SetMode(mode) => {
+                Intervention::SetMode(mode) => {
                     let until = world.now();
                     handle.set_mode(*mode).unwrap();
                     let mut modes = modes.lock();
