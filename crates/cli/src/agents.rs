@@ -23,32 +23,32 @@ use crate::definitions::places::{PlaceArgs, Places};
 #[command(name = "centurion agents")]
 pub(crate) struct AgentsCommandArgs {
     #[command(subcommand)]
-    action: Action,
+    action: AgentsAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum AgentsAction {
     /// List the agents that there are, by who defines them
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        sources: SourceArgs,
+        sources: AgentSourceArgs,
     },
     /// Say what is wrong with files of agents; fails if one cannot be used
-    Check(check::CheckArgs),
+    Check(check::CheckAgentsArgs),
     /// Say what an agent would run with, and which file, line or rule decides each part
-    Explain(Box<explain::ExplainArgs>),
+    Explain(Box<explain::ExplainAgentArgs>),
     /// Show where an agent's memory is, and carry it between projects
     Memory(memory::MemoryArgs),
     /// Write the file of a new agent
-    New(new::NewArgs),
+    New(new::NewAgentArgs),
 }
 
 /// The places in which agents are looked for, besides the files that are always read.
 #[derive(Debug, Default, Args)]
-struct SourceArgs {
+struct AgentSourceArgs {
     #[command(flatten)]
     agents: AgentArgs,
     #[command(flatten)]
@@ -56,13 +56,13 @@ struct SourceArgs {
 }
 
 /// The agents as a command of this program sees them.
-struct Agents {
+struct KnownAgents {
     places: Places,
     catalog: Arc<AgentCatalog>,
 }
 
-impl Agents {
-    fn load(args: &SourceArgs) -> anyhow::Result<Self> {
+impl KnownAgents {
+    fn load(args: &AgentSourceArgs) -> anyhow::Result<Self> {
         let places = Places::gather(&args.places, args.agents.agents.as_deref())?;
         let catalog = AgentLoader::new().load(&places.agents, &SystemWorld);
         Ok(Self { places, catalog })
@@ -77,14 +77,14 @@ impl Agents {
 
 pub(crate) async fn run(args: AgentsCommandArgs) -> anyhow::Result<ExitCode> {
     match args.action {
-        Action::List { json, sources } => {
-            let agents = Agents::load(&sources)?;
+        AgentsAction::List { json, sources } => {
+            let agents = KnownAgents::load(&sources)?;
             list::print(&agents.catalog, Form::new(json));
             Ok(ExitCode::SUCCESS)
         }
-        Action::Check(args) => check::run(&args),
-        Action::Explain(args) => Box::pin(explain::run(*args)).await,
-        Action::Memory(args) => memory::run(&args),
-        Action::New(args) => new::run(&args),
+        AgentsAction::Check(args) => check::run(&args),
+        AgentsAction::Explain(args) => Box::pin(explain::run(*args)).await,
+        AgentsAction::Memory(args) => memory::run(&args),
+        AgentsAction::New(args) => new::run(&args),
     }
 }

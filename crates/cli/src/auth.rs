@@ -18,11 +18,11 @@ use crate::surroundings::Surroundings;
 #[command(name = "centurion auth")]
 pub(crate) struct AuthArgs {
     #[command(subcommand)]
-    action: Action,
+    action: AuthAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum AuthAction {
     /// Say where the key of the models comes from; fails if there is none
     Status {
         /// Print JSON, which is what is printed if nothing else is asked for
@@ -35,7 +35,7 @@ enum Action {
 }
 
 /// The source of a key.
-struct Source {
+struct KeySource {
     method: &'static str,
     provider: &'static str,
     /// The variable or setting that has it.
@@ -43,7 +43,7 @@ struct Source {
 }
 
 pub(crate) fn run(args: &AuthArgs) -> anyhow::Result<ExitCode> {
-    let Action::Status { text, .. } = args.action;
+    let AuthAction::Status { text, .. } = args.action;
     let surroundings = Surroundings::observe()?;
     let configuration = Configuration::load(&surroundings, &SettingsArgs::default())?;
     let env = Arc::new(configuration.settings.overlay(&surroundings.env));
@@ -68,9 +68,9 @@ pub(crate) fn run(args: &AuthArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The source that a run would use.
-fn source(settings: &Settings, env: &Env) -> Option<Source> {
+fn source(settings: &Settings, env: &Env) -> Option<KeySource> {
     let has = |name: &str| env.get(name).is_some_and(|value| !value.trim().is_empty());
-    let of_anthropic = |method, key| Source { method, provider: "firstParty", key };
+    let of_anthropic = |method, key| KeySource { method, provider: "firstParty", key };
     if has("ANTHROPIC_AUTH_TOKEN") {
         return Some(of_anthropic("auth_token", "ANTHROPIC_AUTH_TOKEN"));
     }
@@ -84,7 +84,7 @@ fn source(settings: &Settings, env: &Env) -> Option<Source> {
         // A gateway that keeps the key itself.
         return Some(of_anthropic("gateway", "ANTHROPIC_BASE_URL"));
     }
-    OpenAi::is_configured(env).then_some(Source {
+    OpenAi::is_configured(env).then_some(KeySource {
         method: "api_key",
         provider: "openai",
         key: if has("OPENAI_API_KEY") { "OPENAI_API_KEY" } else { "OPENAI_BASE_URL" },

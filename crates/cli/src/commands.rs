@@ -18,11 +18,11 @@ use crate::skills::{GROUPS, Skills};
 #[command(name = "centurion commands")]
 pub(crate) struct CommandsArgs {
     #[command(subcommand)]
-    action: Action,
+    action: CommandsAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum CommandsAction {
     /// List what can be typed as `/name`, by what brings it
     List {
         /// Print JSON
@@ -49,7 +49,7 @@ struct TypedCommand {
 type Group = (&'static str, Vec<TypedCommand>);
 
 pub(crate) fn run(args: &CommandsArgs) -> anyhow::Result<ExitCode> {
-    let Action::List { json, places } = &args.action;
+    let CommandsAction::List { json, places } = &args.action;
     let mut groups = vec![("Built in", built_in())];
     groups.extend(skill_groups(&Skills::load(places)?.catalog));
     Form::new(*json).print(|| as_text(&groups), || as_json(&groups));

@@ -235,7 +235,7 @@ impl Found {
     pub(crate) fn into_options(self, run: &Run<'_>) -> anyhow::Result<AgentOptions> {
         let Run { args, settings, env, surroundings, .. } = *run;
         let (limits, model) = (run.limits.clone(), run.model.clone());
-        let servers = Servers {
+        let servers = DefinitionServers {
             pool: Arc::clone(run.pool),
             configuration: self.servers,
             env: Arc::clone(env),
@@ -440,14 +440,14 @@ fn mode(flags: &DelegationArgs, setting: Option<ModeSetting>, env: &Env) -> Sess
 }
 
 /// The servers that definitions bring, as far as the administrator of the machine lets them.
-struct Servers {
+struct DefinitionServers {
     pool: Arc<Pool>,
     configuration: McpConfiguration,
     env: Arc<Env>,
     project: PathBuf,
 }
 
-impl AgentServers for Servers {
+impl AgentServers for DefinitionServers {
     fn read(
         &self,
         servers: &serde_json::Value,

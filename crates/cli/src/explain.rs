@@ -22,11 +22,11 @@ use crate::surroundings::Surroundings;
 #[command(name = "centurion permissions")]
 pub(crate) struct PermissionsArgs {
     #[command(subcommand)]
-    action: Action,
+    action: PermissionsAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum PermissionsAction {
     /// Say what would be decided about a call such as `Bash(git push --force)` or `Edit(src/main.rs)`
     Explain {
         call: String,
@@ -36,7 +36,7 @@ enum Action {
 }
 
 pub(crate) fn run(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
-    let Action::Explain { call, run } = &args.action;
+    let PermissionsAction::Explain { call, run } = &args.action;
     let surroundings = Surroundings::observe()?;
     let configuration = Configuration::load(&surroundings, &run.settings)?;
     configuration.warn();
@@ -57,7 +57,7 @@ pub(crate) fn explained(
     surroundings: &Surroundings,
     decide: impl FnOnce(&Call<'_>) -> Option<Decision>,
 ) -> anyhow::Result<String> {
-    let Asked { tool, named, access, input } = parse(call, surroundings)?;
+    let ExplainedCall { tool, named, access, input } = parse(call, surroundings)?;
     let asked = Call {
         named: named.as_deref(),
         input: input.as_deref(),
@@ -80,7 +80,7 @@ pub(crate) fn explained(
 }
 
 /// A call as a person wrote it.
-struct Asked<'a> {
+struct ExplainedCall<'a> {
     tool: &'a str,
     named: Option<PathBuf>,
     access: Access,
@@ -88,7 +88,7 @@ struct Asked<'a> {
 }
 
 /// Reads `Tool(what)` into what the call would touch.
-fn parse<'a>(call: &'a str, surroundings: &Surroundings) -> anyhow::Result<Asked<'a>> {
+fn parse<'a>(call: &'a str, surroundings: &Surroundings) -> anyhow::Result<ExplainedCall<'a>> {
     let (tool, what) = call.strip_suffix(')').and_then(|call| call.split_once('(')).context(
         "a call looks like Bash(git status), Edit(src/main.rs), WebFetch(https://example.org) or \
          Agent(Explore)",
@@ -113,5 +113,5 @@ fn parse<'a>(call: &'a str, surroundings: &Surroundings) -> anyhow::Result<Asked
         "SendMessage" => Some(to_raw_value(&json!({"to": what}))?),
         _ => None,
     };
-    Ok(Asked { tool, named, access, input })
+    Ok(ExplainedCall { tool, named, access, input })
 }

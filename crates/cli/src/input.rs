@@ -121,7 +121,7 @@ const FIRST_LINE: Duration = Duration::from_secs(3);
 /// The lines of a host. The first one is read before its session begins, unless the host is silent.
 pub(crate) struct HostLines {
     lines: Lines<tokio::io::Stdin>,
-    first: Option<std::io::Result<Line>>,
+    first: Option<std::io::Result<HostLine>>,
     /// Whether the session began before the first line came.
     is_late: bool,
 }
@@ -149,7 +149,7 @@ impl HostLines {
         opening_of(self.first.as_ref()?.as_ref().ok()?)
     }
 
-    async fn next(&mut self) -> std::io::Result<Line> {
+    async fn next(&mut self) -> std::io::Result<HostLine> {
         if let Some(first) = self.first.take() {
             return first;
         }
@@ -166,9 +166,9 @@ impl HostLines {
 }
 
 /// The wishes of a line, if it begins a session.
-fn opening_of(line: &Line) -> Option<Opening> {
+fn opening_of(line: &HostLine) -> Option<Opening> {
     match line {
-        Line::Whole(line) if JsonShape::of(line).values <= MOST_VALUES => Opening::read(line),
+        HostLine::Whole(line) if JsonShape::of(line).values <= MOST_VALUES => Opening::read(line),
         _ => None,
     }
 }
@@ -190,9 +190,9 @@ impl Input {
             };
             number += 1;
             let problem = match line {
-                Ok(Line::End) => break,
-                Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => continue,
-                Ok(Line::Whole(line)) => match self.take(&line) {
+                Ok(HostLine::End) => break,
+                Ok(HostLine::Whole(line)) if line.trim_ascii().is_empty() => continue,
+                Ok(HostLine::Whole(line)) => match self.take(&line) {
                     Ok(Taken::Done) => continue,
                     Ok(Taken::Request { id, .. }) if answering.len() >= MOST_OPEN_REQUESTS => {
                         self.control.turn_away(&id);
@@ -215,7 +215,7 @@ impl Input {
                     }
                     Err(problem) => problem,
                 },
-                Ok(Line::TooLong) => format!("it has more than {LONGEST_LINE} bytes"),
+                Ok(HostLine::TooLong) => format!("it has more than {LONGEST_LINE} bytes"),
                 Err(error) => {
                     self.has_garbage.store(true, Ordering::Relaxed);
                     note(&format!("error: standard input cannot be read: {error}"));
@@ -232,7 +232,7 @@ impl Input {
     }
 
     /// Waits for a line, and before it for room: a host that does not read is not listened to for ever.
-    async fn next(&self, lines: &mut HostLines) -> std::io::Result<Line> {
+    async fn next(&self, lines: &mut HostLines) -> std::io::Result<HostLine> {
         if let Some(room) = self.output.wait_for_room() {
             room.await;
         }
@@ -368,7 +368,7 @@ enum Taken {
     Withdrawal { id: String },
 }
 
-enum Line {
+enum HostLine {
     Whole(Vec<u8>),
     /// It was read past, to its end.
     TooLong,
@@ -387,12 +387,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { reader: BufReader::new(reader), line: Vec::new(), is_too_long: false }
     }
 
-    async fn next(&mut self) -> std::io::Result<Line> {
+    async fn next(&mut self) -> std::io::Result<HostLine> {
         loop {
             let bytes = self.reader.fill_buf().await?;
             if bytes.is_empty() {
                 let is_rest = self.is_too_long || !self.line.is_empty();
-                return Ok(if is_rest { self.taken() } else { Line::End });
+                return Ok(if is_rest { self.taken() } else { HostLine::End });
             }
             let end = memchr::memchr(b'\n', bytes);
             let piece = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
@@ -411,9 +411,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    fn taken(&mut self) -> Line {
+    fn taken(&mut self) -> HostLine {
         let line = std::mem::take(&mut self.line);
-        if std::mem::take(&mut self.is_too_long) { Line::TooLong } else { Line::Whole(line) }
+        if std::mem::take(&mut self.is_too_long) {
+            HostLine::TooLong
+        } else {
+            HostLine::Whole(line)
+        }
     }
 }
 

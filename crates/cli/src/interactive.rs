@@ -24,7 +24,7 @@ use centurion_tui::{
 };
 
 use self::desk::ProgramDesk;
-use self::files::Kept;
+use self::files::TerminalFiles;
 use crate::absent_model::ABSENT;
 use crate::args::{InputFormat, OutputFormat, RunArgs};
 use crate::configuration::Configuration;
@@ -120,7 +120,7 @@ async fn one_session(
 ) -> anyhow::Result<(End, Terminal)> {
     let surroundings = Surroundings::observe()?;
     let surroundings = surroundings.configured_by(args.project_config_root.as_deref())?;
-    let kept = Kept::new(&surroundings);
+    let kept = TerminalFiles::new(&surroundings);
     let mut model = Model::default();
     model.set_commands(BUILT_IN_COMMANDS.iter().map(hint).chain(own_commands()).collect());
     model.set_history(kept.history());
@@ -155,7 +155,7 @@ where
         model.set_plain();
     }
     let front = TerminalFront::new(model);
-    let desk = Arc::new(ProgramDesk::new(surroundings, Kept::new(surroundings), &front));
+    let desk = Arc::new(ProgramDesk::new(surroundings, TerminalFiles::new(surroundings), &front));
     let session = async {
         let view = Arc::clone(&front) as Arc<dyn View>;
         let mut options = options(view).await?;

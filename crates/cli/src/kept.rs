@@ -81,7 +81,7 @@ enum Missing {
 
 /// All that is kept in these directories. `false` if there was too much to look through.
 pub(crate) fn kept_paths(directories: &[PathBuf], home: Option<&Path>) -> (Vec<PathBuf>, bool) {
-    let mut kept = Kept { paths: Vec::new(), home };
+    let mut kept = KeptPaths { paths: Vec::new(), home };
     let mut is_whole = true;
     for directory in directories {
         kept.look_at(directory, Missing::Held);
@@ -92,12 +92,12 @@ pub(crate) fn kept_paths(directories: &[PathBuf], home: Option<&Path>) -> (Vec<P
     (kept.paths, is_whole)
 }
 
-struct Kept<'a> {
+struct KeptPaths<'a> {
     paths: Vec<PathBuf>,
     home: Option<&'a Path>,
 }
 
-impl Kept<'_> {
+impl KeptPaths<'_> {
     fn add(&mut self, path: PathBuf, missing: Missing) {
         if missing == Missing::Held || path.symlink_metadata().is_ok() {
             self.paths.push(path);

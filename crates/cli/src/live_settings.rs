@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 /// The settings as they are now. Clones are of the same settings.
 #[derive(Clone)]
-pub(crate) struct LiveSettings(Arc<Mutex<State>>);
+pub(crate) struct LiveSettings(Arc<Mutex<SettingsState>>);
 
-pub(crate) struct State {
+pub(crate) struct SettingsState {
     pub(crate) settings: Settings,
     /// Whether the host has changed something since the rules were last made.
     pub(crate) is_changed: bool,
@@ -19,18 +19,18 @@ pub(crate) struct State {
 
 impl LiveSettings {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self(Arc::new(Mutex::new(State { settings, is_changed: false })))
+        Self(Arc::new(Mutex::new(SettingsState { settings, is_changed: false })))
     }
 
     /// Looks at the settings, or changes them.
-    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut SettingsState) -> T) -> T {
         act(&mut self.0.lock())
     }
 }
 
 impl SettingsDesk for LiveSettings {
     fn view(&self) -> SettingsView {
-        self.with(|State { settings, .. }| {
+        self.with(|SettingsState { settings, .. }| {
             let problem = |it: &centurion_config::Problem| {
                 (it.path.display().to_string(), it.message.clone())
             };
@@ -51,7 +51,7 @@ impl SettingsDesk for LiveSettings {
     }
 
     fn write(&self, level: Level, key: &str, text: &str) -> Result<(), DeskError> {
-        self.with(|State { settings, .. }| {
+        self.with(|SettingsState { settings, .. }| {
             let sources = settings.sources();
             if !sources.levels.wants(level) {
                 return Err(DeskError::new("--setting-sources leaves these settings out"));

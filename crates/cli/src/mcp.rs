@@ -28,18 +28,18 @@ use crate::surroundings::{MANAGED, Surroundings};
 #[command(name = "centurion mcp")]
 pub(crate) struct McpCommandArgs {
     #[command(subcommand)]
-    action: Action,
+    action: McpAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum McpAction {
     /// List the servers, and whether they can be reached
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        sources: SourceArgs,
+        sources: ServerSourceArgs,
     },
     /// Show all that is known of a server
     Get {
@@ -48,7 +48,7 @@ enum Action {
         #[arg(long)]
         show_values: bool,
         #[command(flatten)]
-        sources: SourceArgs,
+        sources: ServerSourceArgs,
     },
     /// Add a server: `add NAME COMMAND [-- ARGS...]` or `add --transport http NAME URL`
     Add(edit::AddArgs),
@@ -72,7 +72,7 @@ enum Action {
 
 /// The places in which servers are looked for, besides the files.
 #[derive(Debug, Default, Args)]
-struct SourceArgs {
+struct ServerSourceArgs {
     #[command(flatten)]
     mcp: McpArgs,
     #[command(flatten)]
@@ -151,15 +151,15 @@ fn variables(surroundings: &Surroundings) -> BTreeMap<String, String> {
 }
 
 /// The servers as a command of this program sees them.
-struct Servers {
+struct ListedServers {
     surroundings: Surroundings,
     configuration: McpConfiguration,
     /// The environment that they start with.
     env: Env,
 }
 
-impl Servers {
-    fn load(args: &SourceArgs) -> anyhow::Result<Self> {
+impl ListedServers {
+    fn load(args: &ServerSourceArgs) -> anyhow::Result<Self> {
         let surroundings = Surroundings::observe()?;
         let settings = Configuration::load(&surroundings, &args.settings)?;
         settings.warn();
@@ -192,28 +192,28 @@ impl Servers {
 
 pub(crate) async fn run(args: McpCommandArgs) -> anyhow::Result<ExitCode> {
     match args.action {
-        Action::List { json, sources } => {
-            let servers = Servers::load(&sources)?;
+        McpAction::List { json, sources } => {
+            let servers = ListedServers::load(&sources)?;
             servers.warn();
             let seen = live::look(&servers, |_| true).await?;
             show::list(&seen, json);
         }
-        Action::Get { name, show_values, sources } => {
-            let servers = Servers::load(&sources)?;
+        McpAction::Get { name, show_values, sources } => {
+            let servers = ListedServers::load(&sources)?;
             servers.find(&name)?;
             servers.warn();
             let seen = live::look(&servers, |declared| declared.server.name == name).await?;
             show::details(&seen, show_values);
         }
-        Action::Add(args) => edit::add(&args)?,
-        Action::AddJson(args) => edit::add_json(&args)?,
-        Action::Remove(args) => edit::remove(&args)?,
-        Action::Enable { name } => edit::enable(&name)?,
-        Action::Disable { name } => edit::disable(&name)?,
-        Action::ResetProjectChoices => edit::reset_choices()?,
-        Action::Login { name } => login::login(&name).await?,
-        Action::Logout { name } => login::logout(&name)?,
-        Action::Serve(args) => return Box::pin(serve::run(*args)).await,
+        McpAction::Add(args) => edit::add(&args)?,
+        McpAction::AddJson(args) => edit::add_json(&args)?,
+        McpAction::Remove(args) => edit::remove(&args)?,
+        McpAction::Enable { name } => edit::enable(&name)?,
+        McpAction::Disable { name } => edit::disable(&name)?,
+        McpAction::ResetProjectChoices => edit::reset_choices()?,
+        McpAction::Login { name } => login::login(&name).await?,
+        McpAction::Logout { name } => login::logout(&name)?,
+        McpAction::Serve(args) => return Box::pin(serve::run(*args)).await,
     }
     Ok(ExitCode::SUCCESS)
 }

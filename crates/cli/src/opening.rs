@@ -15,7 +15,7 @@ const BOUNDARY: &str = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__";
 
 /// A host's first request, if it is the one that begins a session.
 #[derive(Deserialize)]
-struct Line {
+struct FirstLine {
     #[serde(rename = "type")]
     kind: String,
     request: Opening,
@@ -68,7 +68,7 @@ impl Texts {
 impl Opening {
     /// Reads the first line of a host; `None` if it does not begin a session.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
-        let line: Line = serde_json::from_slice(line).ok()?;
+        let line: FirstLine = serde_json::from_slice(line).ok()?;
         let is_opening = line.kind == "control_request" && line.request.subtype == "initialize";
         is_opening.then_some(line.request)
     }

@@ -29,11 +29,11 @@ use crate::surroundings::Surroundings;
 #[command(name = "centurion plugin")]
 pub(crate) struct PluginCommandArgs {
     #[command(subcommand)]
-    action: Action,
+    action: PluginAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum PluginAction {
     /// Install a plugin and switch it on: `add PLUGIN@MARKETPLACE` or `add DIRECTORY`
     #[command(visible_alias = "install")]
     Add {
@@ -41,7 +41,7 @@ enum Action {
         plugin: String,
         /// Scope: the user, the project, or the user in this project
         #[arg(short, long, default_value = "user")]
-        scope: Scope,
+        scope: PluginScope,
     },
     /// Remove a plugin
     #[command(visible_alias = "uninstall")]
@@ -49,7 +49,7 @@ enum Action {
         plugin: String,
         /// Scope that it is removed from; default: all scopes in this project
         #[arg(short, long)]
-        scope: Option<Scope>,
+        scope: Option<PluginScope>,
     },
     /// List the plugins, what they bring, and why those that are off are
     List {
@@ -67,14 +67,14 @@ enum Action {
         plugin: String,
         /// In whose settings
         #[arg(short, long, default_value = "user")]
-        scope: Scope,
+        scope: PluginScope,
     },
     /// Switch a plugin off
     Disable {
         plugin: String,
         /// In whose settings
         #[arg(short, long, default_value = "user")]
-        scope: Scope,
+        scope: PluginScope,
     },
     /// Check a plugin's or marketplace's directory
     Validate {
@@ -84,12 +84,12 @@ enum Action {
     /// Add, list, update and remove marketplaces
     Marketplace {
         #[command(subcommand)]
-        action: marketplace::Action,
+        action: marketplace::PluginAction,
     },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Scope {
+enum PluginScope {
     /// For you, in all projects
     User,
     /// For everybody who has the project
@@ -98,7 +98,7 @@ enum Scope {
     Local,
 }
 
-impl Scope {
+impl PluginScope {
     fn level(self) -> Level {
         match self {
             Self::User => Level::User,
@@ -118,16 +118,16 @@ impl Scope {
 
 pub(crate) fn run(args: PluginCommandArgs) -> anyhow::Result<ExitCode> {
     match args.action {
-        Action::Add { plugin, scope } => add::add(&plugin, scope)?,
-        Action::Remove { plugin, scope } => add::remove(&plugin, scope)?,
-        Action::List { json, plugin_dir, settings } => {
+        PluginAction::Add { plugin, scope } => add::add(&plugin, scope)?,
+        PluginAction::Remove { plugin, scope } => add::remove(&plugin, scope)?,
+        PluginAction::List { json, plugin_dir, settings } => {
             let plugins = Plugins::load(&settings, &plugin_dir)?;
             show::list(&plugins.catalog(), json);
         }
-        Action::Enable { plugin, scope } => switch::switch(&plugin, scope, true)?,
-        Action::Disable { plugin, scope } => switch::switch(&plugin, scope, false)?,
-        Action::Validate { directory } => return Ok(validate::run(&directory)),
-        Action::Marketplace { action } => marketplace::run(&action)?,
+        PluginAction::Enable { plugin, scope } => switch::switch(&plugin, scope, true)?,
+        PluginAction::Disable { plugin, scope } => switch::switch(&plugin, scope, false)?,
+        PluginAction::Validate { directory } => return Ok(validate::run(&directory)),
+        PluginAction::Marketplace { action } => marketplace::run(&action)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -181,7 +181,7 @@ impl Plugins {
         policy
     }
 
-    fn settings_file(&self, scope: Scope) -> anyhow::Result<SettingsFile> {
+    fn settings_file(&self, scope: PluginScope) -> anyhow::Result<SettingsFile> {
         let file = self.configuration.settings.sources().file_for(scope.level());
         file.context("the home directory has no settings of a project")
     }

@@ -33,11 +33,11 @@ pub(crate) struct PluginReloader {
     /// The directories of the plugins that were on at the start.
     known: Vec<PathBuf>,
     judged: Arc<JudgedPlugins>,
-    state: Mutex<State>,
+    state: Mutex<ReloadState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ReloadState {
     /// Directories of plugins that joined the session since its start.
     added: Vec<PathBuf>,
     /// The plugins that were read last, and the directories that joined for them.

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::args::RunArgs;
 use crate::extensions;
-use crate::live_settings::{LiveSettings, State};
+use crate::live_settings::{LiveSettings, SettingsState};
 use crate::output::note;
 use crate::surroundings::Surroundings;
 
@@ -276,7 +276,7 @@ impl RuleSource for LiveRules {
 }
 
 impl LiveRules {
-    fn change(&self, State { settings, is_changed }: &mut State) -> Option<Change> {
+    fn change(&self, SettingsState { settings, is_changed }: &mut SettingsState) -> Option<Change> {
         let files: Vec<_> = settings.stale_files().map(named_change).collect();
         if files.is_empty() && !std::mem::take(is_changed) {
             return None;

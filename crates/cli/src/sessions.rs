@@ -27,7 +27,7 @@ const RESULT_LINES: usize = 12;
 #[command(name = "centurion sessions")]
 pub(crate) struct SessionsArgs {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<SessionsAction>,
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
@@ -37,7 +37,7 @@ pub(crate) struct SessionsArgs {
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum SessionsAction {
     /// List the sessions of this directory, newest first
     List,
     /// Print what was said and done in a session
@@ -61,14 +61,14 @@ pub(crate) fn run(args: &SessionsArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
     let output = Output::default();
     match &args.action {
-        Some(Action::Show { id }) => {
+        Some(SessionsAction::Show { id }) => {
             show(&existing(&surroundings, *id)?, args.json, &output)?;
         }
-        Some(Action::Rewind(rewind)) => {
+        Some(SessionsAction::Rewind(rewind)) => {
             let path = existing(&surroundings, rewind.session)?;
             return rewind::run(rewind, &path, args.json, &output);
         }
-        Some(Action::List) | None => {
+        Some(SessionsAction::List) | None => {
             let places = if args.all {
                 all_projects(&surroundings.dirs)
             } else {

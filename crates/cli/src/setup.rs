@@ -72,7 +72,7 @@ pub(crate) async fn options(
     let plugins = PluginReloader::new(args, surroundings, &directories, &found.plugins);
     let hook_judge = extensions::hook_judge(surroundings, plugins.judged(), &trust);
     let is_interactive = person.is_some();
-    let asked = Asked { args, surroundings, settings: &settings, env: &env, is_interactive };
+    let asked = RunWishes { args, surroundings, settings: &settings, env: &env, is_interactive };
     let (policy, used) = asked.policy(&found, &trust, repository.clone(), &directories)?;
     let bypass = policy::bypass(policy.mode, args, &settings, &surroundings.env);
     let prompt = prompt_options(args, &settings)?;
@@ -146,7 +146,7 @@ pub(crate) fn working_directories(surroundings: &Surroundings, added: &[PathBuf]
 
 /// The wishes for a run: the command line, the settings and the environment that they make.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct RunWishes<'a> {
     args: &'a RunArgs,
     surroundings: &'a Surroundings,
     settings: &'a Settings,
@@ -165,7 +165,7 @@ struct Requests {
     display: SharedDisplay,
 }
 
-impl Asked<'_> {
+impl RunWishes<'_> {
     /// The rules, and the files that make the program run something.
     fn policy(
         &self,

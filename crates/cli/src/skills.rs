@@ -24,11 +24,11 @@ use crate::definitions::places::{PlaceArgs, Places};
 #[command(name = "centurion skills")]
 pub(crate) struct SkillsCommandArgs {
     #[command(subcommand)]
-    action: Action,
+    action: SkillsAction,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum SkillsAction {
     /// List the skills and commands that there are, by whose they are
     List {
         /// Print JSON
@@ -38,11 +38,11 @@ enum Action {
         places: PlaceArgs,
     },
     /// Say what is wrong with files of skills and commands; fails if one cannot be used
-    Check(check::CheckArgs),
+    Check(check::CheckSkillsArgs),
     /// Say what a skill comes to, and which file and line decides each part; runs nothing
-    Explain(explain::ExplainArgs),
+    Explain(explain::ExplainSkillArgs),
     /// Write the file of a new skill
-    New(new::NewArgs),
+    New(new::NewSkillArgs),
 }
 
 /// The skills as a command of this program sees them.
@@ -63,13 +63,13 @@ impl Skills {
 
 pub(crate) fn run(args: SkillsCommandArgs) -> anyhow::Result<ExitCode> {
     match args.action {
-        Action::List { json, places } => {
+        SkillsAction::List { json, places } => {
             let skills = Skills::load(&places)?;
             list::print(&skills.catalog, Form::new(json));
             Ok(ExitCode::SUCCESS)
         }
-        Action::Check(args) => check::run(&args),
-        Action::Explain(args) => explain::run(&args),
-        Action::New(args) => new::run(&args),
+        SkillsAction::Check(args) => check::run(&args),
+        SkillsAction::Explain(args) => explain::run(&args),
+        SkillsAction::New(args) => new::run(&args),
     }
 }

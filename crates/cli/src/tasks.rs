@@ -15,14 +15,14 @@ use crate::surroundings::Surroundings;
 #[command(name = "centurion tasks")]
 pub(crate) struct TasksArgs {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<TasksAction>,
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum TasksAction {
     /// Name the lists that there are, the one that changed last first
     List,
     /// Print the tasks of a list, or one of them with its history
@@ -34,7 +34,7 @@ enum Action {
 }
 
 /// The parts that the commands need.
-struct Desk {
+struct TasksContext {
     surroundings: Surroundings,
     output: Output,
     json: bool,
@@ -42,16 +42,16 @@ struct Desk {
 
 pub(crate) fn run(args: &TasksArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
-    let desk = Desk { surroundings, output: Output::default(), json: args.json };
+    let desk = TasksContext { surroundings, output: Output::default(), json: args.json };
     match &args.action {
-        None | Some(Action::List) => desk.list()?,
-        Some(Action::Show { list, number: None }) => desk.show(list)?,
-        Some(Action::Show { list, number: Some(number) }) => desk.show_one(list, *number)?,
+        None | Some(TasksAction::List) => desk.list()?,
+        Some(TasksAction::Show { list, number: None }) => desk.show(list)?,
+        Some(TasksAction::Show { list, number: Some(number) }) => desk.show_one(list, *number)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-impl Desk {
+impl TasksContext {
     fn line(&self, text: &str) {
         self.output.write_text(&format!("{}\n", printable(text)));
     }

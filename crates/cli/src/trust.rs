@@ -23,11 +23,11 @@ use crate::surroundings::Surroundings;
 #[command(name = "centurion trust")]
 pub(crate) struct TrustArgs {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<TrustAction>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum TrustAction {
     /// Say whether a folder is trusted, and what in it differs from what was accepted
     Status { folder: Option<PathBuf> },
     /// Trust a folder: what it holds now counts from now on, and what changes later does not
@@ -40,16 +40,16 @@ enum Action {
 
 pub(crate) fn run(args: &TrustArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
-    let text = match args.action.as_ref().unwrap_or(&Action::Status { folder: None }) {
-        Action::Status { folder } => status(&at(surroundings, folder.as_ref())?)?,
-        Action::Grant { folder } => grant(&at(surroundings, folder.as_ref())?)?,
-        Action::Revoke { folder } => {
+    let text = match args.action.as_ref().unwrap_or(&TrustAction::Status { folder: None }) {
+        TrustAction::Status { folder } => status(&at(surroundings, folder.as_ref())?)?,
+        TrustAction::Grant { folder } => grant(&at(surroundings, folder.as_ref())?)?,
+        TrustAction::Revoke { folder } => {
             let surroundings = at(surroundings, folder.as_ref())?;
             let key = TrustKey::of(&surroundings.cwd);
             open_trust(&surroundings)?.revoke(&key).context("the answer could not be kept")?;
             format!("{}: not trusted\n", key.path().display())
         }
-        Action::List => {
+        TrustAction::List => {
             let line = |(path, by): (&std::path::Path, TrustedBy)| {
                 format!("{}  ({})\n", path.display(), who(by))
             };

@@ -32,7 +32,7 @@ pub(crate) fn used_files(
     let home = surroundings.home.as_deref();
     let folders: Vec<&Path> =
         std::iter::once(cwd).chain(added.iter().map(PathBuf::as_path)).collect();
-    let commands = Commands::collect(found, settings);
+    let commands = CommandTexts::collect(found, settings);
     let programs = folders.iter().flat_map(|folder| {
         let root = repo_root(folder).unwrap_or_else(|| folder.to_path_buf());
         let lookup = Lookup { places: &[cwd, folder], root: &root, home };
@@ -73,14 +73,14 @@ pub(crate) fn used_files(
 
 /// Texts that may name files which run.
 #[derive(Default)]
-struct Commands {
+struct CommandTexts {
     /// Files that are not judged again before they run.
     own: Vec<String>,
     /// Files that are judged by their content before they run.
     judged: Vec<String>,
 }
 
-impl Commands {
+impl CommandTexts {
     /// Everything that runs in this session beside the model's commands.
     fn collect(found: &Found, settings: &Settings) -> Self {
         let mut commands = Self::default();

@@ -22,14 +22,14 @@ const MOST_FILES: usize = 40;
 #[command(name = "centurion worktrees")]
 pub(crate) struct WorktreesArgs {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<WorktreesAction>,
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum WorktreesAction {
     /// List the worktrees of this repository
     List,
     /// Say what is in one, and whether it would merge here
@@ -81,7 +81,7 @@ impl MergeArgs {
 }
 
 /// The parts that the commands need.
-struct Desk {
+struct WorktreesContext {
     surroundings: Surroundings,
     worktrees: Worktrees,
     output: Output,
@@ -94,24 +94,25 @@ pub(crate) async fn run(args: WorktreesArgs) -> anyhow::Result<ExitCode> {
     let program = found.context("there is no git on this machine")?.program().to_owned();
     let runner = Arc::new(GuardedGit::new(guard()?));
     let worktrees = Worktrees::new(Git::new(program, &surroundings.env, runner));
-    let desk = Desk { surroundings, worktrees, output: Output::default(), json: args.json };
-    match args.action.unwrap_or(Action::List) {
-        Action::List => desk.list().await,
-        Action::Show { name } => desk.show(&name).await,
-        Action::Diff { name } => {
+    let desk =
+        WorktreesContext { surroundings, worktrees, output: Output::default(), json: args.json };
+    match args.action.unwrap_or(WorktreesAction::List) {
+        WorktreesAction::List => desk.list().await,
+        WorktreesAction::Show { name } => desk.show(&name).await,
+        WorktreesAction::Diff { name } => {
             let patch = desk.worktrees.diff(&desk.find(&name).await?, &|_| true).await?;
             desk.output.write_text(&patch);
             Ok(())
         }
-        Action::Merge(merge) => desk.merge(&merge).await,
-        Action::Restore { id } => desk.restore(&id).await,
-        Action::Clean { name: Some(name), force } => desk.remove(&name, force).await,
-        Action::Clean { name: None, .. } => desk.mend().await,
+        WorktreesAction::Merge(merge) => desk.merge(&merge).await,
+        WorktreesAction::Restore { id } => desk.restore(&id).await,
+        WorktreesAction::Clean { name: Some(name), force } => desk.remove(&name, force).await,
+        WorktreesAction::Clean { name: None, .. } => desk.mend().await,
     }?;
     Ok(ExitCode::SUCCESS)
 }
 
-impl Desk {
+impl WorktreesContext {
     fn line(&self, text: &str) {
         self.output.write_text(&format!("{text}\n"));
     }

@@ -32,13 +32,13 @@ use centurion_protocol::Env;
 use thiserror::Error;
 
 use self::confine::{is_inside, straight};
-pub use self::notes::{Note, NoteError, NoteKind, NoteName, Notes, Rearrangement};
+pub use self::notes::{NewNote, NoteError, NoteKind, NoteName, Notes, Rearrangement};
 pub use self::snapshot::{
     MemorySnapshot, SnapshotError, SnapshotLook, SnapshotStanding, snapshots_at_load,
 };
 pub use self::text::{MemoryText, NotesIndex};
-pub use self::tree::{Laid, TreeError};
-use self::tree::{Tree, create_folder, create_folders};
+pub use self::tree::{Laid, MemoryTreeError};
+use self::tree::{MemoryTree, create_folder, create_folders};
 use crate::Problem;
 use crate::agents::{MemoryScope, directory_name};
 use crate::files::{self, FileError, Readers};
@@ -198,7 +198,7 @@ pub enum MemoryError {
     #[error("the memory in {} cannot be made: {source}", .directory.display())]
     Unmakable { directory: PathBuf, source: io::Error },
     #[error("the memory in {} cannot be taken over: {source}", .directory.display())]
-    NotTaken { directory: PathBuf, source: TreeError },
+    NotTaken { directory: PathBuf, source: MemoryTreeError },
     #[error("the directory of memories {} {source}", .directory.display())]
     Lock { directory: PathBuf, source: FileError },
 }
@@ -329,7 +329,7 @@ impl AgentMemory {
 
     /// The memory that another program of the user keeps for the same agent. A memory that cannot be copied as a
     /// whole is left to the user: the agent must not go without one for it.
-    fn theirs(&self, problems: &mut Vec<Problem>) -> Option<Tree> {
+    fn theirs(&self, problems: &mut Vec<Problem>) -> Option<MemoryTree> {
         let others = self.places.other_dirs.iter().rev();
         for other in others {
             let path = match self.owner {
@@ -339,7 +339,7 @@ impl AgentMemory {
                 MemoryOwner::Agent(MemoryScope::User) => other.join(SHARED).join(&self.name),
                 _ => continue,
             };
-            match Tree::read(&path) {
+            match MemoryTree::read(&path) {
                 Ok(tree) if tree.files.is_empty() => {}
                 Ok(tree) => return Some(tree),
                 Err(error) => {
@@ -354,7 +354,7 @@ impl AgentMemory {
     }
 
     /// Puts a whole copy in place in one step: half of a memory would pass for all of it.
-    fn take_over(&self, theirs: Tree) -> Result<Vec<Problem>, MemoryError> {
+    fn take_over(&self, theirs: MemoryTree) -> Result<Vec<Problem>, MemoryError> {
         let unmakable =
             |source| MemoryError::Unmakable { directory: self.directory.clone(), source };
         let copy = self.directory.with_file_name(format!(".{}.new", self.name));

@@ -71,7 +71,7 @@ pub struct Frontmatter {
     pub members: Vec<Member>,
     pub reading: Reading,
     /// Parts that had to be overlooked, and remarks for the author.
-    pub notes: Vec<Note>,
+    pub notes: Vec<LineNote>,
     pub first_line: usize,
 }
 
@@ -88,7 +88,7 @@ pub enum Reading {
 
 /// Something to know about one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct LineNote {
     pub line: usize,
     pub message: String,
 }
@@ -125,7 +125,7 @@ pub fn read(text: &str, grammar: &Grammar<'_>) -> Result<Page, FrontmatterError>
             }
             let reason =
                 format!("the frontmatter is no YAML and was read line by line: {}", error.reason);
-            notes.push(Note { line: error.line, message: reason });
+            notes.push(LineNote { line: error.line, message: reason });
             notes.append(&mut found.notes);
             (found.members, Reading::Lines)
         }
@@ -142,7 +142,7 @@ fn read_strictly(
     block: &str,
     first_line: usize,
     grammar: &Grammar<'_>,
-    notes: &mut Vec<Note>,
+    notes: &mut Vec<LineNote>,
 ) -> Result<(Vec<Member>, Reading), yaml::YamlError> {
     let (read, reading) = match yaml::parse(block, first_line) {
         Ok(read) => (read, Reading::Strict),
@@ -150,12 +150,12 @@ fn read_strictly(
             let Some(spaced) = without_tabs(block) else { return Err(error) };
             let Ok(read) = yaml::parse(&spaced, first_line) else { return Err(error) };
             let message = "tabs indent the frontmatter; YAML wants blanks".to_owned();
-            notes.push(Note { line: error.line, message });
+            notes.push(LineNote { line: error.line, message });
             (read, Reading::Tabs)
         }
     };
     notes.extend(read.repeated.iter().map(|(key, line)| repeated(key, *line)));
-    notes.extend(read.cut.iter().map(|line| Note {
+    notes.extend(read.cut.iter().map(|line| LineNote {
         line: *line,
         message: "what follows ` #` is a comment; put the text in quotes to keep it".to_owned(),
     }));
@@ -173,8 +173,8 @@ fn read_strictly(
     Ok((members, reading))
 }
 
-fn repeated(key: &str, line: usize) -> Note {
-    Note { line, message: format!("`{key}` is written twice; the last one counts") }
+fn repeated(key: &str, line: usize) -> LineNote {
+    LineNote { line, message: format!("`{key}` is written twice; the last one counts") }
 }
 
 /// The same with two blanks for each tab before the first letter of a line; `None` without any.

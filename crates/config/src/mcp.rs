@@ -25,10 +25,10 @@ pub use self::edit::{McpChoice, McpEditError, McpTarget};
 pub use self::entry::{ParsedServer, name_problem, parse_server};
 pub use self::expand::McpVariables;
 pub use self::reference::{McpReference, parse_references};
-use self::sources::{FLAG, Found, limit_problems};
+use self::sources::{FLAG, FoundServers, limit_problems};
 pub use self::sources::{McpApproval, McpFlag, McpFlagError, McpPlaces, McpSources};
-use self::standing::{Judge, shadow};
 pub use self::standing::{McpDenial, McpDisabled, McpStanding};
+use self::standing::{ServerPolicy, shadow};
 use crate::Problem;
 use crate::agents::AgentSource;
 use crate::trust::{PowerItem, Reach, Unaccepted, commands_of};
@@ -156,16 +156,16 @@ pub struct McpConfiguration {
     /// The strongest scope first, and within a file as they were written.
     pub servers: Vec<Declared>,
     pub problems: Vec<Problem>,
-    judge: Judge,
+    judge: ServerPolicy,
 }
 
 impl McpConfiguration {
     /// Reads all files. What is wrong with any of them is among the problems.
     pub fn load(sources: &McpSources<'_>) -> Self {
-        let mut found = Found::look(sources);
+        let mut found = FoundServers::look(sources);
         let variables = McpVariables { env: sources.env, known: &sources.variables };
         let mut problems = std::mem::take(&mut found.problems);
-        let judge = Judge::new(sources, &mut found, &mut problems);
+        let judge = ServerPolicy::new(sources, &mut found, &mut problems);
         let mut servers = Vec::new();
         let trust = sources.settings.content_trust();
         for entry in found.entries {
@@ -211,6 +211,6 @@ impl McpConfiguration {
 
 /// The servers of a project's file, each of which needs to be accepted.
 pub(crate) fn file_power(path: &Path) -> Vec<PowerItem> {
-    let found = Found::of_project_file(path);
-    found.entries.iter().filter_map(sources::Entry::power_item).collect()
+    let found = FoundServers::of_project_file(path);
+    found.entries.iter().filter_map(sources::ServerEntry::power_item).collect()
 }

@@ -60,7 +60,7 @@ pub enum Scope {
 
 /// The way in which a file came to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum MemoryOrigin {
     /// By its name: `CLAUDE.md` and the like.
     Named,
     /// As a file under `rules/`.
@@ -75,7 +75,7 @@ pub enum Origin {
 pub struct MemoryFile {
     pub path: PathBuf,
     pub scope: Scope,
-    pub origin: Origin,
+    pub origin: MemoryOrigin,
     pub content: String,
 }
 
@@ -141,9 +141,9 @@ impl MemoryFile {
             Scope::Local => "the user's own instructions for this project",
         };
         match &self.origin {
-            Origin::Named => what.to_owned(),
-            Origin::Rule | Origin::ScopedRule(_) => format!("a rule among {what}"),
-            Origin::ImportedBy(path) => format!("{what}, imported by {}", path.display()),
+            MemoryOrigin::Named => what.to_owned(),
+            MemoryOrigin::Rule | MemoryOrigin::ScopedRule(_) => format!("a rule among {what}"),
+            MemoryOrigin::ImportedBy(path) => format!("{what}, imported by {}", path.display()),
         }
     }
 }

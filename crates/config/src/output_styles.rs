@@ -7,7 +7,7 @@ use centurion_protocol::World;
 
 use crate::agents::{AgentSources, PROJECT_DIRS, PluginAgents};
 use crate::frontmatter::{self, Grammar, Shape};
-use crate::scan::{Memo, Pick, Place};
+use crate::scan::{Memo, Pick, ScanPlace};
 
 /// The directory of styles beside those of agents and skills.
 const DIRECTORY: &str = "output-styles";
@@ -130,7 +130,7 @@ impl OutputStyles {
 
 /// The files of a place, each with its name without the ending.
 fn files(root: &Path, within: Option<&Path>, world: &dyn World) -> Vec<(String, String)> {
-    let place = Place {
+    let place = ScanPlace {
         root: root.to_owned(),
         within: within.map(Path::to_owned),
         pick: Pick::Markdown,

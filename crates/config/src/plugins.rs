@@ -45,6 +45,6 @@ pub use policy::MarketplacePolicy;
 pub(crate) use skills_dir::manifest_of;
 pub use source::{EntrySource, GitSource, MarketplaceSource, SourceError, without_secrets};
 pub use store::{InstallScope, InstalledPlugin, KnownMarketplace, PluginStores, StoreContents};
-pub use tree::TreeError;
+pub use tree::CopyError;
 pub use validate::{Validation, validate};
 pub use variables::PluginVariables;

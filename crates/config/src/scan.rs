@@ -20,7 +20,7 @@ use foldhash::fast::RandomState;
 use crate::files::{self, FileError, Stamp, is_absence};
 use crate::frontmatter::decode;
 
-pub(crate) use kept::{Index, Keep, Reader, Writer};
+pub(crate) use kept::{Keep, KeptIndex, KeptReader, Writer};
 
 /// A definition that is larger than this is something else.
 const LARGEST: u64 = 1024 * 1024;
@@ -99,7 +99,7 @@ impl Default for Extent {
 
 /// A directory of definitions, or a single file of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct ScanPlace {
     pub(crate) root: PathBuf,
     /// Directory that links must not lead out of; `None` where all of the machine may be read.
     pub(crate) within: Option<PathBuf>,
@@ -111,15 +111,15 @@ pub(crate) struct Place {
 /// Findings in a place.
 pub(crate) struct Visit<T> {
     /// In the order of their paths.
-    pub(crate) found: Vec<Found<T>>,
-    pub(crate) refused: Vec<Refused>,
+    pub(crate) found: Vec<FoundFile<T>>,
+    pub(crate) refused: Vec<RefusedPath>,
     /// Number of files and folders that were left unread, because there are too many.
     pub(crate) unread: usize,
     /// Set where all is as it was at the last visit.
     pub(crate) is_unchanged: bool,
 }
 
-pub(crate) struct Found<T> {
+pub(crate) struct FoundFile<T> {
     pub(crate) path: PathBuf,
     /// The version of the file that was looked at, which also tells what it is under whatever names it can be reached.
     pub(crate) stamp: Stamp,
@@ -128,14 +128,14 @@ pub(crate) struct Found<T> {
 
 /// Something that could not be read or must not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedPath {
     pub(crate) path: PathBuf,
     pub(crate) reason: String,
 }
 
 /// Memory of earlier visits.
 pub(crate) struct Memo<T> {
-    places: HashMap<Place, KnownPlace<T>>,
+    places: HashMap<ScanPlace, KnownPlace<T>>,
 }
 
 /// Values by path. The key is text, whose hash is cheaper than a path's.
@@ -145,7 +145,7 @@ type ByPath<T> = HashMap<OsString, T, RandomState>;
 struct KnownPlace<T> {
     listings: ByPath<Listing>,
     files: ByPath<Known<T>>,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedPath>,
 }
 
 /// Entries of a directory.
@@ -177,7 +177,7 @@ impl<T> Memo<T> {
     /// Looks through a place. `read` is asked for files that are new or have changed.
     pub(crate) fn visit(
         &mut self,
-        place: &Place,
+        place: &ScanPlace,
         world: &dyn World,
         read: impl FnMut(&Path, &str) -> T,
     ) -> Visit<T> {
@@ -187,7 +187,7 @@ impl<T> Memo<T> {
     /// The same for a part of its files, or of each file.
     pub(crate) fn visit_part(
         &mut self,
-        place: &Place,
+        place: &ScanPlace,
         extent: Extent,
         world: &dyn World,
         read: impl FnMut(&Path, &str) -> T,
@@ -231,7 +231,7 @@ impl<T> Memo<T> {
     }
 
     /// Forgets the places that no source asks for any more.
-    pub(crate) fn keep_only(&mut self, places: &HashSet<Place>) {
+    pub(crate) fn keep_only(&mut self, places: &HashSet<ScanPlace>) {
         self.places.retain(|place, _| places.contains(place));
     }
 }
@@ -251,8 +251,8 @@ struct Walk<T, R> {
     listings: ByPath<Listing>,
     /// The files of the last visit, and those that this one finds.
     files: ByPath<Known<T>>,
-    found: Vec<Found<T>>,
-    refused: Vec<Refused>,
+    found: Vec<FoundFile<T>>,
+    refused: Vec<RefusedPath>,
     /// The real paths of folders that links led to: each is looked through once.
     linked: HashSet<PathBuf>,
     entries: usize,
@@ -298,7 +298,7 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
     }
 
     fn refuse(&mut self, path: &Path, reason: String) {
-        self.refused.push(Refused { path: path.to_owned(), reason });
+        self.refused.push(RefusedPath { path: path.to_owned(), reason });
     }
 
     fn folder(&mut self, folder: &Path, stamp: Stamp, depth: usize) {
@@ -448,7 +448,7 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         {
             known.is_found = true;
             let (stamp, value) = (known.stamp, Arc::clone(&known.value));
-            self.found.push(Found { path: path.to_owned(), stamp, value });
+            self.found.push(FoundFile { path: path.to_owned(), stamp, value });
             return true;
         }
         let Ok((file, metadata)) = directory.regular_file(below) else { return false };
@@ -474,7 +474,7 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         {
             known.is_found = true;
             let value = Arc::clone(&known.value);
-            self.found.push(Found { path: path.to_owned(), stamp, value });
+            self.found.push(FoundFile { path: path.to_owned(), stamp, value });
             return;
         }
         self.has_changed = true;
@@ -491,7 +491,11 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
             Ok(bytes) => {
                 let value = Arc::new((self.read)(path, &decode(bytes.as_ref())));
                 let is_settled = stamp.changed_at() < self.settled_until;
-                self.found.push(Found { path: path.to_owned(), stamp, value: Arc::clone(&value) });
+                self.found.push(FoundFile {
+                    path: path.to_owned(),
+                    stamp,
+                    value: Arc::clone(&value),
+                });
                 let known = Known { stamp, is_settled, value, is_found: true };
                 self.files.insert(path.as_os_str().to_owned(), known);
             }

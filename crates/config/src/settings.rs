@@ -58,7 +58,7 @@ pub use self::plugins::{PluginSettings, PluginSwitch};
 pub use self::report::{KeyReport, KeyState};
 pub use self::sandbox::{Sandbox, SandboxFiles, SandboxNetwork};
 pub use self::skills::{SkillOverride, SkillSettings};
-use self::sources::Candidate;
+use self::sources::SettingsCandidate;
 pub use self::sources::{FlagError, FlagSettings, SettingsSources};
 pub use self::subagents::{
     ChildMode, ForkGate, SessionMode, SubagentLimits, SubagentSettings, TeammateMode,
@@ -142,8 +142,8 @@ impl Settings {
         is_projects && self.standing() != Standing::Full && files::leads_out(path, directory)
     }
 
-    fn read(&mut self, candidate: Candidate, was: Option<&Layer>) -> Option<Layer> {
-        let Candidate { level, path, text, root } = candidate;
+    fn read(&mut self, candidate: SettingsCandidate, was: Option<&Layer>) -> Option<Layer> {
+        let SettingsCandidate { level, path, text, root } = candidate;
         if self.is_link_of_a_stranger(level, &path) {
             let message = files::LEADS_OUT.to_owned();
             self.looked_at.push((level, path.clone(), Stamp::of(&path)));

@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use self::late::{Subject, Withdrawn};
-use self::state::State;
+use self::state::WaitState;
 use crate::{OutputQueue, Requests, without_nulls};
 pub use permission::reply;
 
@@ -33,7 +33,7 @@ pub struct HostChannel {
     /// Our own requests that wait for the host's response.
     requests: Requests,
     withdrawn: Withdrawn,
-    state: State,
+    state: WaitState,
     /// The ways to the servers that live in the host, by their names.
     inboxes: Mutex<HashMap<String, SdkInbox>>,
 }
@@ -46,7 +46,7 @@ impl HostChannel {
         reported: Option<SessionId>,
     ) -> Self {
         let (requests, withdrawn) = (Requests::default(), Withdrawn::default());
-        let (state, inboxes) = (State::new(reported), Mutex::default());
+        let (state, inboxes) = (WaitState::new(reported), Mutex::default());
         Self { output, world, requests, withdrawn, state, inboxes }
     }
 
@@ -90,7 +90,7 @@ impl HostChannel {
         let id = self.world.uuid().to_string();
         let receiver = self.requests.expect(&id).ok_or(NoResponse::Gone)?;
         let subject = late::subject(&request);
-        let mut question = OpenQuestion { channel: self, id: &id, subject, is_answered: false };
+        let mut question = QuestionGuard { channel: self, id: &id, subject, is_answered: false };
         self.send(&json!({"type": "control_request", "request_id": id, "request": request}));
         let response = receiver.await;
         question.is_answered = true;
@@ -241,7 +241,7 @@ fn elicited(answer: &Value) -> ElicitationAnswer {
 }
 
 /// Withdraws a question that is dropped before it is answered.
-struct OpenQuestion<'a> {
+struct QuestionGuard<'a> {
     channel: &'a HostChannel,
     id: &'a str,
     /// The subject of a permission question.
@@ -249,7 +249,7 @@ struct OpenQuestion<'a> {
     is_answered: bool,
 }
 
-impl Drop for OpenQuestion<'_> {
+impl Drop for QuestionGuard<'_> {
     fn drop(&mut self) {
         self.channel.requests.forget(self.id);
         if !self.is_answered {

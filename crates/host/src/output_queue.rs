@@ -44,7 +44,7 @@ pub struct OutputQueue {
 }
 
 struct Inner {
-    state: Mutex<State>,
+    state: Mutex<OutputQueueState>,
     /// Locked by the writer thread while it has work, and otherwise under the lock of the state.
     sink: Mutex<Box<dyn Sink>>,
     /// Wakes the writer thread.
@@ -53,7 +53,7 @@ struct Inner {
     changes: watch::Sender<()>,
 }
 
-struct State {
+struct OutputQueueState {
     writer: Writer,
     spill: Spill,
     recent: Vec<u8>,
@@ -85,7 +85,7 @@ impl OutputQueue {
     /// Writes to `sink`, from a thread of its own where that has to wait. What the reader does not read in time waits
     /// in files that `open_spill` makes.
     pub fn new(sink: impl Sink + 'static, open_spill: OpenSpill) -> Self {
-        let state = State {
+        let state = OutputQueueState {
             writer: Writer::NotStarted,
             spill: Spill::new(open_spill),
             recent: Vec::new(),
@@ -175,7 +175,7 @@ impl OutputQueue {
 
     /// Waits while too much waits for the reader; `None` if there is room now.
     pub fn wait_for_room(&self) -> Option<RoomFuture<'_>> {
-        let has_room = |state: &State| state.spill.unread() < MOST_ON_DISK;
+        let has_room = |state: &OutputQueueState| state.spill.unread() < MOST_ON_DISK;
         if has_room(&self.inner.state.lock()) {
             return None;
         }
@@ -225,12 +225,12 @@ impl Drop for OutputQueue {
 }
 
 impl Inner {
-    fn fail(&self, state: &mut State, error: &io::Error) {
+    fn fail(&self, state: &mut OutputQueueState, error: &io::Error) {
         self.end(state, End::Failed(error.kind(), error.to_string()));
     }
 
     /// Ends the queue, unless it has ended.
-    fn end(&self, state: &mut State, end: End) {
+    fn end(&self, state: &mut OutputQueueState, end: End) {
         if state.end.is_none() {
             state.end = Some(end);
             state.recent = Vec::new();
@@ -241,7 +241,7 @@ impl Inner {
     }
 
     /// Writes as much as the reader has room for; what is left.
-    fn write_now<'b>(&self, state: &mut State, bytes: &'b [u8]) -> &'b [u8] {
+    fn write_now<'b>(&self, state: &mut OutputQueueState, bytes: &'b [u8]) -> &'b [u8] {
         let mut sink = self.sink.lock();
         let mut rest = bytes;
         while !rest.is_empty() && sink.is_ready() {
@@ -260,7 +260,7 @@ impl Inner {
         rest
     }
 
-    async fn wait(&self, is_so: impl Fn(&State) -> bool) {
+    async fn wait(&self, is_so: impl Fn(&OutputQueueState) -> bool) {
         let mut changes = self.changes.subscribe();
         while !is_so(&self.state.lock()) {
             if changes.changed().await.is_err() {

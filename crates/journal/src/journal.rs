@@ -60,10 +60,10 @@ pub struct Journal {
     stamp: Stamp,
     world: Arc<dyn World>,
     recording: Recording,
-    state: Mutex<State>,
+    state: Mutex<JournalState>,
 }
 
-struct State {
+struct JournalState {
     target: Target,
     /// The last record of the conversation: the parent of the next.
     last: Option<RecordId>,
@@ -164,7 +164,7 @@ impl Journal {
         target: Target,
     ) -> Self {
         let (last, buffer) = (None, Vec::new());
-        let state = Mutex::new(State { target, last, round: Round::default(), buffer });
+        let state = Mutex::new(JournalState { target, last, round: Round::default(), buffer });
         Self { stamp, world, recording, state }
     }
 
@@ -192,7 +192,7 @@ impl Journal {
 
     fn append_to(
         &self,
-        state: &mut State,
+        state: &mut JournalState,
         uuid: RecordId,
         body: Body<'_>,
     ) -> Result<RecordId, JournalError> {
@@ -358,7 +358,7 @@ impl Journal {
 
     fn branch(
         &self,
-        state: &mut State,
+        state: &mut JournalState,
         record: Option<RecordId>,
     ) -> Result<RecordId, JournalError> {
         if state.last != record {
@@ -398,8 +398,8 @@ impl Journal {
     }
 
     /// Writes records with one write.
-    fn write(&self, state: &mut State, lines: &[Line<'_>]) -> Result<Written, JournalError> {
-        let State { target, buffer, .. } = state;
+    fn write(&self, state: &mut JournalState, lines: &[Line<'_>]) -> Result<Written, JournalError> {
+        let JournalState { target, buffer, .. } = state;
         let Some(file) = target.file()? else { return Ok(Written::Nowhere) };
         buffer.clear();
         for line in lines {
@@ -503,7 +503,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use centurion_protocol::transcript::{AssistantBody, AssistantMessage, UserBody, UserContent};
+    use centurion_protocol::transcript::{AssistantBody, RecordedAnswer, UserBody, UserContent};
     use centurion_protocol::{Block, ReportedUsage, SeededWorld, Usage};
     use serde_json::Value;
     use std::os::unix::fs::PermissionsExt;
@@ -603,7 +603,7 @@ mod tests {
         let first = journal.append(user("one")).unwrap();
         let thinking = "the key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz".to_owned();
         let block = Block::Thinking { thinking, signature: "c2ln".into() };
-        let message = AssistantMessage {
+        let message = RecordedAnswer {
             id: "m",
             kind: "message",
             role: "assistant",
@@ -621,7 +621,7 @@ mod tests {
     }
 
     fn answer<'a>(id: &'a str, block: &'a Block, usage: &'a ReportedUsage) -> Body<'a> {
-        let message = AssistantMessage {
+        let message = RecordedAnswer {
             id,
             kind: "message",
             role: "assistant",

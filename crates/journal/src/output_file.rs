@@ -18,11 +18,11 @@ const MOST: usize = 16 << 20;
 /// The output file of one agent, made when there is something to write.
 pub struct OutputFile {
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<OutputState>,
 }
 
 #[derive(Default)]
-struct State {
+struct OutputState {
     file: Option<File>,
     written: usize,
 }
@@ -58,7 +58,7 @@ impl OutputFile {
     pub fn end(&self, text: &str) {
         self.state.lock().written = 0;
         self.append(text);
-        *self.state.lock() = State::default();
+        *self.state.lock() = OutputState::default();
     }
 
     fn append(&self, text: &str) {
@@ -78,7 +78,7 @@ impl OutputFile {
     }
 }
 
-impl State {
+impl OutputState {
     fn open(&mut self, path: &Path) -> io::Result<&mut File> {
         if self.file.is_none() {
             let mut options = OpenOptions::new();

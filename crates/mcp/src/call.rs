@@ -19,7 +19,7 @@ use thiserror::Error;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::content::{self, Part};
+use crate::content::{self, ContentPart};
 use crate::link::Live;
 use crate::name::cut;
 use crate::progress::Progress;
@@ -43,7 +43,7 @@ pub struct CallOptions {
 /// The result of a tool.
 #[derive(Clone, Debug)]
 pub struct CallOutput {
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ContentPart>,
     pub structured: Option<Value>,
     /// Whether the tool itself reports a failure.
     pub is_error: bool,
@@ -52,7 +52,7 @@ pub struct CallOutput {
 impl CallOutput {
     /// The result in forms that a model can read; bytes that it cannot see are described.
     pub fn content(&self) -> Vec<ToolResultContent> {
-        self.parts.iter().cloned().map(Part::described).collect()
+        self.parts.iter().cloned().map(ContentPart::described).collect()
     }
 
     /// All text of the result.

@@ -8,7 +8,7 @@ use centurion_protocol::ToolResultContent;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-pub(crate) use listing::{Part, list};
+pub(crate) use listing::{ListKind, list};
 
 /// The identity that a server reports.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use crate::bytes::Bytes;
 const MOST_IMAGE: usize = 5 * 1024 * 1024 * 4 / 3;
 
 /// The parts of a call's result.
-pub(crate) fn of_result(result: &CallToolResult) -> Vec<Part> {
+pub(crate) fn of_result(result: &CallToolResult) -> Vec<ContentPart> {
     let mut content: Vec<_> = result.content.iter().map(part_of_block).collect();
     if content.is_empty()
         && let Some(structured) = &result.structured_content
@@ -24,13 +24,13 @@ pub(crate) fn of_result(result: &CallToolResult) -> Vec<Part> {
 
 /// A part of what a server says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ContentPart {
     Shown(ToolResultContent),
     /// Bytes that no model can see.
     Hidden(Bytes),
 }
 
-impl Part {
+impl ContentPart {
     /// The part in words where it cannot be shown.
     pub(crate) fn described(self) -> ToolResultContent {
         match self {
@@ -48,12 +48,12 @@ impl Part {
     }
 }
 
-fn text_part(text: String) -> Part {
-    Part::Shown(ToolResultContent::Text(text))
+fn text_part(text: String) -> ContentPart {
+    ContentPart::Shown(ToolResultContent::Text(text))
 }
 
 /// A result of unknown form, as its JSON.
-pub(crate) fn of_unknown(result: &Value) -> Vec<Part> {
+pub(crate) fn of_unknown(result: &Value) -> Vec<ContentPart> {
     vec![text_part(result.to_string())]
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn of_block(block: &ContentBlock) -> ToolResultContent {
     part_of_block(block).described()
 }
 
-fn part_of_block(block: &ContentBlock) -> Part {
+fn part_of_block(block: &ContentBlock) -> ContentPart {
     match block {
         ContentBlock::Text(text) => text_part(text.text.clone()),
         ContentBlock::Image(image) => of_bytes("image", &image.mime_type, &image.data),
@@ -82,7 +82,7 @@ fn part_of_block(block: &ContentBlock) -> Part {
     }
 }
 
-fn of_resource(resource: &ResourceContents) -> Part {
+fn of_resource(resource: &ResourceContents) -> ContentPart {
     match resource {
         ResourceContents::TextResourceContents { uri, text, .. } => {
             text_part(format!("[resource {uri}]\n{text}"))
@@ -96,14 +96,14 @@ fn of_resource(resource: &ResourceContents) -> Part {
 }
 
 /// Bytes as base64: an image or a document where a model can see it.
-fn of_bytes(what: &str, media_type: &str, data: &str) -> Part {
+fn of_bytes(what: &str, media_type: &str, data: &str) -> ContentPart {
     let (media_type, data) = (media_type.to_owned(), data.to_owned());
     match media_type.as_str() {
         "image/png" | "image/jpeg" | "image/gif" | "image/webp" if data.len() <= MOST_IMAGE => {
-            Part::Shown(ToolResultContent::Image { media_type, data })
+            ContentPart::Shown(ToolResultContent::Image { media_type, data })
         }
-        "application/pdf" => Part::Shown(ToolResultContent::Document { media_type, data }),
-        _ => Part::Hidden(Bytes { what: what.to_owned(), media_type, data }),
+        "application/pdf" => ContentPart::Shown(ToolResultContent::Document { media_type, data }),
+        _ => ContentPart::Hidden(Bytes { what: what.to_owned(), media_type, data }),
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
 
     fn parts(result: Value) -> Vec<ToolResultContent> {
         let parts = of_result(&serde_json::from_value(result).unwrap());
-        parts.into_iter().map(Part::described).collect()
+        parts.into_iter().map(ContentPart::described).collect()
     }
 
     #[test]

@@ -18,7 +18,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::catalog::{self, Catalog, Part, ServerInfo};
+use crate::catalog::{self, Catalog, ListKind, ServerInfo};
 use crate::client::Client;
 use crate::link::Live;
 use crate::name::cut;
@@ -292,7 +292,7 @@ async fn greet(
     };
     let capabilities = told.capabilities.clone();
     let mut catalog = Catalog::default();
-    let parts = [Part::Tools, Part::Prompts, Part::Resources];
+    let parts = [ListKind::Tools, ListKind::Prompts, ListKind::Resources];
     tokio::select! {
         // A list that broke off is empty: check first for the end that broke it.
         biased;

@@ -9,7 +9,7 @@ use rmcp::service::Subscription;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::catalog::{self, Catalog, Part};
+use crate::catalog::{self, Catalog, ListKind};
 use crate::client::{Client, Stale};
 use crate::link::Link;
 use crate::open::{Greeting, Session, open};
@@ -165,7 +165,7 @@ impl Supervisor {
     }
 
     /// Reads changed lists again.
-    async fn read_again(&self, session: &mut Session, parts: &[Part]) {
+    async fn read_again(&self, session: &mut Session, parts: &[ListKind]) {
         if parts.is_empty() {
             return;
         }
@@ -236,11 +236,11 @@ async fn changed_after(
 }
 
 /// The lists that have been reported since.
-fn changed(known: Stale, now: Stale) -> Vec<Part> {
+fn changed(known: Stale, now: Stale) -> Vec<ListKind> {
     let parts = [
-        (known.tools != now.tools, Part::Tools),
-        (known.prompts != now.prompts, Part::Prompts),
-        (known.resources != now.resources, Part::Resources),
+        (known.tools != now.tools, ListKind::Tools),
+        (known.prompts != now.prompts, ListKind::Prompts),
+        (known.resources != now.resources, ListKind::Resources),
     ];
     parts.into_iter().filter_map(|(is_changed, part)| is_changed.then_some(part)).collect()
 }

@@ -62,7 +62,7 @@ pub struct AnswerBuilder {
     stop_reason: Option<StopReason>,
     /// Blocks that have ended; the parts come behind them.
     ended: Vec<Block>,
-    parts: BTreeMap<usize, Part>,
+    parts: BTreeMap<usize, PartialBlock>,
 }
 
 /// The part of an answer that will not be completed.
@@ -78,7 +78,7 @@ pub struct CutOff {
 }
 
 #[derive(Clone, Debug)]
-struct Part {
+struct PartialBlock {
     start: BlockStart,
     /// Text, thinking, or the JSON text of an input.
     text: String,
@@ -96,7 +96,7 @@ impl AnswerBuilder {
                 self.usage.clone_from(usage);
             }
             StreamEvent::BlockStart { index, block } => {
-                self.parts.insert(*index, Part::new(block.clone()));
+                self.parts.insert(*index, PartialBlock::new(block.clone()));
             }
             StreamEvent::Delta { index, delta } => {
                 if let Some(part) = self.parts.get_mut(index) {
@@ -178,7 +178,7 @@ impl AnswerBuilder {
     }
 }
 
-impl Part {
+impl PartialBlock {
     fn new(start: BlockStart) -> Self {
         Self { start, text: String::new(), signature: String::new(), is_stopped: false }
     }

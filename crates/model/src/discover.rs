@@ -13,7 +13,7 @@ use crate::http::{self, Http};
 
 /// The usual address of a kind of server.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct UsualAddress {
     pub(crate) kind: &'static str,
     pub(crate) port: u16,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Place {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search<'a> {
     /// In order of preference.
-    pub(crate) places: &'a [Place],
+    pub(crate) places: &'a [UsualAddress],
     /// The time limit of the whole search.
     pub(crate) patience: Duration,
 }
@@ -30,10 +30,10 @@ pub(crate) struct Search<'a> {
 /// The usual addresses. A local server answers at once or does not exist.
 pub(crate) const USUAL: Search<'static> = Search {
     places: &[
-        Place { kind: "Ollama", port: 11434 },
-        Place { kind: "LM Studio", port: 1234 },
-        Place { kind: "llama.cpp", port: 8080 },
-        Place { kind: "vLLM", port: 8000 },
+        UsualAddress { kind: "Ollama", port: 11434 },
+        UsualAddress { kind: "LM Studio", port: 1234 },
+        UsualAddress { kind: "llama.cpp", port: 8080 },
+        UsualAddress { kind: "vLLM", port: 8000 },
     ],
     patience: Duration::from_millis(250),
 };
@@ -56,7 +56,7 @@ pub(crate) async fn look(search: Search<'_>, env: &Env, world: &Arc<dyn World>) 
     join_all(asked).await.into_iter().flatten().collect()
 }
 
-async fn ask(place: &Place, env: &Env, world: &Arc<dyn World>) -> Option<Found> {
+async fn ask(place: &UsualAddress, env: &Env, world: &Arc<dyn World>) -> Option<Found> {
     let base = Url::parse(&format!("http://127.0.0.1:{}/v1", place.port)).ok()?;
     let http = Http::open(&base, env, Arc::clone(world)).ok()?;
     let list = http.get(http::below(&base, "models"), HeaderMap::new()).await.ok()?;

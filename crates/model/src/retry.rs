@@ -128,7 +128,8 @@ pub(crate) struct Attempts {
 
 impl Attempts {
     pub(crate) fn stream(self) -> ModelStream {
-        let state = State { attempts: self, retries: 0, is_told_held: false, stage: Stage::Ready };
+        let state =
+            RetryState { attempts: self, retries: 0, is_told_held: false, stage: Stage::Ready };
         stream::unfold(state, |mut state| async {
             let item = state.next().await?;
             Some((item, state))
@@ -137,7 +138,7 @@ impl Attempts {
     }
 }
 
-struct State {
+struct RetryState {
     attempts: Attempts,
     /// The number of retries so far.
     retries: u32,
@@ -159,7 +160,7 @@ enum Stage {
     Over,
 }
 
-impl State {
+impl RetryState {
     async fn next(&mut self) -> Option<Result<ModelEvent, ModelError>> {
         loop {
             match &mut self.stage {

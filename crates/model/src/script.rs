@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use thiserror::Error;
 
 use self::scenario::Scenario;
-use self::select::Memory;
+use self::select::ScenarioState;
 use self::step::Step;
 use self::view::View;
 use crate::{EventStream, Provider, Request};
@@ -39,7 +39,7 @@ pub struct Script {
     scenario: Scenario,
     /// The answer past the end of a script.
     done: Step,
-    memory: Mutex<Memory>,
+    memory: Mutex<ScenarioState>,
     requests: AtomicU64,
 }
 

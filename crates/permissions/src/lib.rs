@@ -35,7 +35,7 @@ pub use access::Access;
 pub use apart::Apart;
 pub use copies::{CheckoutCopy, WORKTREES};
 pub use decide::{Decision, Verdict, decide};
-pub use links::{Kind, Links, NoLinks};
+pub use links::{Links, NoLinks, PathKind};
 pub use mode::{Mode, UnknownMode};
 pub use origin::{RuleLevel, RuleOrigin, RuleSource};
 pub use policy::{Call, DeniedPlaces, GitCheck, HostRule, Layer, Policy, Role, Sharer};

@@ -7,7 +7,7 @@ use crate::paths::normalize;
 
 /// The type of a path. A link is not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum PathKind {
     Missing,
     File,
     Directory,
@@ -25,8 +25,8 @@ pub trait Links: fmt::Debug {
     fn resolve(&self, path: &Path) -> PathBuf;
 
     /// The type of this path.
-    fn kind(&self, _path: &Path) -> Kind {
-        Kind::Unknown
+    fn kind(&self, _path: &Path) -> PathKind {
+        PathKind::Unknown
     }
 
     /// The names in a directory, hidden ones included. `None` if there are more than `most`, or if it cannot be read.

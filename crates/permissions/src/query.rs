@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::access::Access;
 use crate::domain_pattern::Host;
-use crate::links::Kind;
+use crate::links::PathKind;
 use crate::mode::Mode;
 use crate::path_pattern::Spot;
 use crate::paths::join;
@@ -338,7 +338,7 @@ impl<'a> Query<'a> {
         };
         let mut all = rules.iter();
         let first = all.find(|rule| concerned(rule) && (used.follows || looks_here(rule)))?;
-        if self.scene.links.kind(directory) != Kind::Directory {
+        if self.scene.links.kind(directory) != PathKind::Directory {
             return None;
         }
         let Some(below) = self.scene.links.tree(directory, MOST) else { return Some(first) };
@@ -348,7 +348,7 @@ impl<'a> Query<'a> {
         named.or_else(|| {
             let mut links = below
                 .iter()
-                .filter(|path| used.follows && self.scene.links.kind(path) == Kind::Link);
+                .filter(|path| used.follows && self.scene.links.kind(path) == PathKind::Link);
             links.find_map(|link| {
                 let target = self.scene.links.resolve(link);
                 let once = TreeUse { follows: false, ..used };

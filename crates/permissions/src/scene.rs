@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
-use crate::links::{Kind, Links};
+use crate::links::{Links, PathKind};
 use crate::paths::{is_inside, join, normal, normalize};
 use crate::policy::Policy;
 use crate::shell::{Shape, Step};
@@ -47,7 +47,7 @@ impl Scene<'_> {
                     continue;
                 }
                 let there = self.links.resolve(directory);
-                if matches!(self.links.kind(&there), Kind::Missing | Kind::File) {
+                if matches!(self.links.kind(&there), PathKind::Missing | PathKind::File) {
                     continue;
                 }
                 let names = self.links.names(&there, LARGEST)?;

@@ -72,7 +72,7 @@ impl Body<'_> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UserBody<'a> {
-    pub message: UserMessage<'a>,
+    pub message: RecordedUserMessage<'a>,
     /// The structured form of a tool's result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_use_result: Option<&'a Value>,
@@ -95,7 +95,7 @@ impl<'a> UserBody<'a> {
     /// Makes a message of a person, a tool or the runtime to the model.
     pub fn new(content: UserContent<'a>) -> Self {
         Self {
-            message: UserMessage { role: "user", content },
+            message: RecordedUserMessage { role: "user", content },
             tool_use_result: None,
             source: None,
             is_meta: false,
@@ -127,7 +127,7 @@ impl<'a> SummaryMark<'a> {
 }
 
 #[derive(Serialize)]
-pub struct UserMessage<'a> {
+pub struct RecordedUserMessage<'a> {
     pub role: &'static str,
     pub content: UserContent<'a>,
 }
@@ -143,14 +143,14 @@ pub enum UserContent<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantBody<'a> {
-    pub message: AssistantMessage<'a>,
+    pub message: RecordedAnswer<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<&'a str>,
 }
 
 /// The answer that a block belongs to, with that one block.
 #[derive(Serialize)]
-pub struct AssistantMessage<'a> {
+pub struct RecordedAnswer<'a> {
     pub id: &'a str,
     #[serde(rename = "type")]
     pub kind: &'static str,

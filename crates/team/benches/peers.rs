@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use centurion_protocol::{SystemWorld, World as _};
 use centurion_team::peers::{
-    Inbox, Incoming, Introduction, Outgoing, PeerAddress, PeerDirectory, PeerListener, Refusal,
+    Inbox, Incoming, Introduction, MessageRefusal, Outgoing, PeerAddress, PeerDirectory,
+    PeerListener,
 };
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
@@ -30,10 +31,10 @@ const RECIPIENT: &str = "recipient";
 struct Disk(Mutex<File>);
 
 impl Inbox for Disk {
-    fn take(&self, message: Incoming) -> Result<(), Refusal> {
+    fn take(&self, message: Incoming) -> Result<(), MessageRefusal> {
         let line = format!("{} {} {}\n", message.id, message.from, message.text);
         let written = self.0.lock().write_all(line.as_bytes());
-        written.map_err(|error| Refusal::Lost(error.to_string()))
+        written.map_err(|error| MessageRefusal::Lost(error.to_string()))
     }
 }
 

@@ -24,7 +24,7 @@ pub use frames::Frame;
 pub use log::LogError;
 pub use names::{LEAD, MemberName, TeamName, TeamNameError};
 pub use tasks::{
-    Actor, Happened, ListName, ListNameError, LogEntry, NewTask, Refusal, Status, Task, TaskList,
-    TaskListError, TaskNumber, Updated, Wish,
+    Actor, Happened, ListName, ListNameError, LogEntry, NewTask, Status, Task, TaskList,
+    TaskListError, TaskNumber, TaskRefusal, Updated, Wish,
 };
 pub use view::{AppendedMessage, InboxEntry, TeamFiles};

@@ -55,7 +55,7 @@ pub struct Incoming {
 
 /// The reason that a session does not accept a message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
+pub enum MessageRefusal {
     #[error("too many messages wait there to be read: send it again later")]
     Full,
     #[error("the session is ending")]

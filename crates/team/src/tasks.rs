@@ -13,7 +13,7 @@ use centurion_protocol::Timestamp;
 use thiserror::Error;
 
 pub use self::name::{ListName, ListNameError};
-pub use self::rules::{Actor, NewTask, Refusal, Wish};
+pub use self::rules::{Actor, NewTask, TaskRefusal, Wish};
 use self::state::Tasks;
 pub use self::state::{Happened, LogEntry, Status, Task, TaskNumber};
 use crate::log::{Log, LogError};
@@ -32,7 +32,7 @@ pub struct TaskList {
 #[derive(Debug, Error)]
 pub enum TaskListError {
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] TaskRefusal),
     #[error("the task list cannot be used: {0}")]
     Log(#[from] LogError),
 }
@@ -112,7 +112,7 @@ impl TaskList {
     /// One task as it is now.
     pub fn get(&mut self, id: TaskNumber) -> Result<Task, TaskListError> {
         self.refresh()?;
-        Ok(self.tasks.get(id).cloned().ok_or(Refusal::NotFound(id))?)
+        Ok(self.tasks.get(id).cloned().ok_or(TaskRefusal::NotFound(id))?)
     }
 
     /// The open tasks that block this one.
@@ -124,7 +124,7 @@ impl TaskList {
     pub fn history(&mut self, id: TaskNumber) -> Result<Vec<LogEntry>, TaskListError> {
         self.refresh()?;
         match self.tasks.history(id) {
-            [] => Err(Refusal::NotFound(id).into()),
+            [] => Err(TaskRefusal::NotFound(id).into()),
             history => Ok(history.to_vec()),
         }
     }
@@ -145,7 +145,7 @@ impl TaskList {
         self.tasks.take_in([entry]);
         drop(locked);
         self.show([id]);
-        Ok(self.tasks.get(id).cloned().ok_or(Refusal::NotFound(id))?)
+        Ok(self.tasks.get(id).cloned().ok_or(TaskRefusal::NotFound(id))?)
     }
 
     /// Returns the result of a change without making it.

@@ -4,7 +4,7 @@ mod apply;
 mod mismatch;
 
 pub use apply::{Applied, EditError, apply};
-pub use mismatch::{Lines, Mismatch};
+pub use mismatch::{Excerpt, Mismatch};
 
 use std::fmt::Write as _;
 use std::ops::Range;

@@ -59,7 +59,7 @@ impl Tool for Glob {
             refuse_non_directory(&context.workspace.absolute(path))?;
         }
         let matcher = place.matcher()?;
-        let search = Search {
+        let search = FileSearch {
             root,
             depth: place.depth(),
             matcher,
@@ -151,7 +151,7 @@ fn modified(stat: &Stat) -> Modified {
 type Modified = (i64, i64);
 
 /// A search that is ready to run.
-struct Search {
+struct FileSearch {
     /// With links resolved.
     root: PathBuf,
     depth: Option<usize>,
@@ -161,7 +161,7 @@ struct Search {
     workspace: Arc<Workspace>,
 }
 
-impl Search {
+impl FileSearch {
     fn run(&self, cancel: &CancellationToken) -> Result<ToolOutput, ToolError> {
         let started = Instant::now();
         let mut found = match Directory::open(&self.root) {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use self::files::Candidates;
-use self::report::Report;
+use self::report::GrepReport;
 use crate::paths::resolve;
 use crate::{Tool, ToolContext, ToolError, ToolOutput, walk};
 
@@ -101,7 +101,7 @@ impl Tool for Grep {
     }
 
     async fn run(&self, input: GrepInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let search = Search::plan(&input, context)?;
+        let search = ContentSearch::plan(&input, context)?;
         walk::run(&context.cancel, move |cancel| search.run(cancel)).await
     }
 }
@@ -113,7 +113,7 @@ fn named(input: &GrepInput, context: &ToolContext) -> PathBuf {
 }
 
 /// A search that is ready to run.
-struct Search {
+struct ContentSearch {
     candidates: Candidates,
     matcher: RegexMatcher,
     mode: OutputMode,
@@ -128,7 +128,7 @@ struct Search {
     base: PathBuf,
 }
 
-impl Search {
+impl ContentSearch {
     fn plan(input: &GrepInput, context: &ToolContext) -> Result<Self, ToolError> {
         let multiline = input.multiline.unwrap_or(false);
         let mode = input.output_mode.unwrap_or_default();
@@ -163,7 +163,7 @@ impl Search {
 
     fn run(&self, cancel: &CancellationToken) -> Result<ToolOutput, ToolError> {
         let files = self.candidates.collect(cancel)?;
-        let mut report = Report::new(self);
+        let mut report = GrepReport::new(self);
         let unreadable = matches::search(self, &files, cancel, |found| report.add(found))?;
         Ok(report.finish(unreadable))
     }

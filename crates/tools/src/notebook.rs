@@ -29,7 +29,7 @@ pub(crate) struct Cell<'a> {
 pub(crate) struct CellContent {
     pub(crate) id: Option<String>,
     pub(crate) cell_type: String,
-    pub(crate) source: Lines,
+    pub(crate) source: CellText,
     pub(crate) outputs: Vec<Output>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct CellContent {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Output {
-    pub(crate) text: Option<Lines>,
+    pub(crate) text: Option<CellText>,
     pub(crate) data: serde_json::Map<String, serde_json::Value>,
     pub(crate) ename: Option<String>,
     pub(crate) evalue: Option<String>,
@@ -47,18 +47,18 @@ pub(crate) struct Output {
 /// Text that is stored as one string or as a list of its lines.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(untagged)]
-pub(crate) enum Lines {
+pub(crate) enum CellText {
     One(String),
     Many(Vec<String>),
 }
 
-impl Default for Lines {
+impl Default for CellText {
     fn default() -> Self {
         Self::Many(Vec::new())
     }
 }
 
-impl Lines {
+impl CellText {
     pub(crate) fn joined(&self) -> String {
         match self {
             Self::One(text) => text.clone(),

@@ -12,7 +12,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::change::{self, Need, answer, check_known, editable_text};
 use crate::disk::{self, run_sized};
-use crate::notebook::{Lines, Notebook};
+use crate::notebook::{CellText, Notebook};
 use crate::path_lock;
 use crate::paths::resolve;
 use crate::read_state::View;
@@ -184,7 +184,7 @@ impl Change {
             Some(CellType::Markdown) => "markdown".to_owned(),
             None => cell.content.cell_type.clone(),
         };
-        let one_string = matches!(cell.content.source, Lines::One(_));
+        let one_string = matches!(cell.content.source, CellText::One(_));
         set(&mut fields, "cell_type", &cell_type)?;
         set(&mut fields, "source", &source(&input.new_source, one_string))?;
         if notebook.has_ids && cell.content.id.is_none() {

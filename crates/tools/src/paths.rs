@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use centurion_files::{Directory, exists_without_links};
-use centurion_permissions::{Kind, Links};
+use centurion_permissions::{Links, PathKind};
 
 use crate::line_diff::close_words;
 
@@ -98,16 +98,16 @@ impl Links for DiskLinks {
         resolve(path)
     }
 
-    fn kind(&self, path: &Path) -> Kind {
+    fn kind(&self, path: &Path) -> PathKind {
         match fs::symlink_metadata(path) {
-            Ok(metadata) if metadata.is_file() => Kind::File,
-            Ok(metadata) if metadata.is_dir() => Kind::Directory,
-            Ok(metadata) if metadata.is_symlink() => Kind::Link,
-            Ok(_) => Kind::Other,
-            Err(error) if error.kind() == ErrorKind::NotFound => Kind::Missing,
+            Ok(metadata) if metadata.is_file() => PathKind::File,
+            Ok(metadata) if metadata.is_dir() => PathKind::Directory,
+            Ok(metadata) if metadata.is_symlink() => PathKind::Link,
+            Ok(_) => PathKind::Other,
+            Err(error) if error.kind() == ErrorKind::NotFound => PathKind::Missing,
             // A name below something that is no directory.
-            Err(error) if error.kind() == ErrorKind::NotADirectory => Kind::Missing,
-            Err(_) => Kind::Unknown,
+            Err(error) if error.kind() == ErrorKind::NotADirectory => PathKind::Missing,
+            Err(_) => PathKind::Unknown,
         }
     }
 

@@ -20,12 +20,12 @@ use crate::paths::resolve;
 /// price of a pointer, and learns separately.
 #[derive(Debug, Default)]
 pub struct ReadState {
-    files: Mutex<Arc<HashMap<Arc<Path>, Seen>>>,
+    files: Mutex<Arc<HashMap<Arc<Path>, SeenFile>>>,
 }
 
 /// One file as it was when it was last read or written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Seen {
+struct SeenFile {
     hash: Hash,
     view: View,
 }
@@ -64,9 +64,9 @@ impl ReadState {
         let files = Arc::make_mut(&mut files);
         match files.get_mut(path) {
             Some(seen) if seen.hash == hash => seen.view = seen.view.union(&view),
-            Some(seen) => *seen = Seen { hash, view },
+            Some(seen) => *seen = SeenFile { hash, view },
             None => {
-                files.insert(path.into(), Seen { hash, view });
+                files.insert(path.into(), SeenFile { hash, view });
             }
         }
     }

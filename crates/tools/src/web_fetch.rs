@@ -20,7 +20,7 @@ use url::Url;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 use cache::Cache;
 use fetch::{Arrival, Fetcher, Leave, Limits};
-use page::{Content, Page};
+use page::{Content, WebPage};
 
 /// Reads a web page or file: HTML as Markdown, other text as it is, images to look at. Nothing is
 /// sent but the address, so pages behind a login cannot be read. A redirect to another host is
@@ -56,7 +56,7 @@ impl WebFetch {
         Self { fetcher: Fetcher::new(limits), cache: Cache::default() }
     }
 
-    async fn page(&self, url: &Url, context: &ToolContext) -> Result<Arc<Page>, ToolError> {
+    async fn page(&self, url: &Url, context: &ToolContext) -> Result<Arc<WebPage>, ToolError> {
         if let Some(page) = self.cache.get(url) {
             return Ok(page);
         }
@@ -73,7 +73,7 @@ impl WebFetch {
                 "{url} redirects to another host ({status}). To follow, call WebFetch with {target}"
             ))),
             Arrival::Here(response) => {
-                let page = Arc::new(Page::read(response).await);
+                let page = Arc::new(WebPage::read(response).await);
                 if page.status.is_success() {
                     self.cache.put(url, Arc::clone(&page));
                     Ok(page)
@@ -126,7 +126,7 @@ impl Tool for WebFetch {
 
 /// Makes the answer for the model from a page.
 fn answer(
-    page: &Page,
+    page: &WebPage,
     offset: usize,
     prompt: Option<&str>,
 ) -> Result<ToolResultContent, ToolError> {
@@ -154,7 +154,7 @@ fn answer(
 }
 
 /// Describes a server's refusal.
-fn refusal(url: &Url, page: &Page) -> String {
+fn refusal(url: &Url, page: &WebPage) -> String {
     const EXCERPT: usize = 2_000;
     let mut text = format!("{url} answered {}", page.status);
     if let Content::Text(body) = &page.content

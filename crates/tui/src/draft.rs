@@ -252,7 +252,7 @@ impl Draft {
 
     /// The rows of the draft at a width, and the place of the cursor in them.
     pub fn lines(&self, width: u16) -> (Vec<Line>, Place) {
-        let layout = layout::Layout::new(&self.units, width);
+        let layout = layout::DraftLayout::new(&self.units, width);
         (layout.lines(&self.units), layout.place(&self.units, self.cursor))
     }
 

@@ -2,7 +2,6 @@
 //!
 //! `crates/engine/src/lib.rs` lists them from the bottom to the top.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::sources::before_tests;
@@ -77,40 +76,4 @@ mod tests {
         assert_eq!(count("low/x.rs", "use crate::nowhere::Y;"), 1);
         assert_eq!(count("elsewhere/x.rs", ""), 1);
     }
-}
-
-/// The structs, enums and traits that a module declares, tests aside. Those inside of a function are its own.
-fn types(source: &str) -> impl Iterator<Item = &str> {
-    before_tests(source).lines().filter_map(|line| {
-        let line = line
-            .strip_prefix("pub")
-            .map_or(line, |rest| rest.split_once(' ').map_or(rest, |(_, declared)| declared));
-        let rest =
-            ["struct ", "enum ", "trait "].iter().find_map(|kind| line.strip_prefix(kind))?;
-        rest.split(|c: char| !c.is_ascii_alphanumeric()).next()
-    })
-}
-
-#[test]
-fn a_type_name_has_one_meaning_in_the_engine() {
-    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for file in sources() {
-        let is_test = file.path.contains("/tests/") || file.path.ends_with("/tests.rs");
-        if file.path.starts_with("crates/engine/src") && !is_test {
-            for name in types(&file.text) {
-                places.entry(name.to_owned()).or_default().push(file.path.clone());
-            }
-        }
-    }
-    assert!(places.contains_key("Agent"), "no types were found");
-    let twice = places.iter().filter(|(_, files)| files.len() > 1);
-    assert_none(
-        &twice.map(|(name, files)| format!("{name}: {}", files.join(", "))).collect::<Vec<_>>(),
-    );
-}
-
-#[test]
-fn declared_types_are_found() {
-    let source = "pub(crate) struct A {\nenum B\npub trait C<T>\n// struct D\n    struct E";
-    assert_eq!(types(source).collect::<Vec<_>>(), ["A", "B", "C"]);
 }

@@ -8,6 +8,7 @@ mod errors;
 mod folders;
 mod layers;
 mod modules;
+mod names;
 mod promises;
 mod reads;
 mod requirements;

@@ -9,20 +9,20 @@ use centurion_config::agents::{AgentSource, FailedAgent, Vocabulary, read_place}
 use centurion_protocol::SystemWorld;
 use clap::Args;
 
-use super::{Agents, SourceArgs};
+use super::{AgentSourceArgs, KnownAgents};
 use crate::definitions::findings::{CheckedPaths, Findings};
 
 #[derive(Debug, Args)]
-pub(super) struct CheckArgs {
+pub(super) struct CheckAgentsArgs {
     #[command(flatten)]
     checked: CheckedPaths,
 
     #[command(flatten)]
-    sources: SourceArgs,
+    sources: AgentSourceArgs,
 }
 
-pub(super) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
-    let agents = Agents::load(&args.sources)?;
+pub(super) fn run(args: &CheckAgentsArgs) -> anyhow::Result<ExitCode> {
+    let agents = KnownAgents::load(&args.sources)?;
     let findings = if args.checked.paths.is_empty() {
         everywhere(&agents)
     } else {
@@ -38,7 +38,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// All that the loader says about the places that it looks at.
-fn everywhere(agents: &Agents) -> Findings {
+fn everywhere(agents: &KnownAgents) -> Findings {
     let catalog = &agents.catalog;
     Findings {
         good: agents.all().filter(|it| it.origin.source != AgentSource::BuiltIn).count(),

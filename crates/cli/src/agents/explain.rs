@@ -21,7 +21,7 @@ use crate::slow_servers;
 use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
-pub(super) struct ExplainArgs {
+pub(super) struct ExplainAgentArgs {
     /// The agent's name
     name: String,
 
@@ -54,7 +54,7 @@ pub(super) struct ExplainArgs {
     mcp: McpArgs,
 }
 
-impl ExplainArgs {
+impl ExplainAgentArgs {
     /// The flags of the run that is asked about.
     fn into_run(self) -> anyhow::Result<RunArgs> {
         let mut run = RunArgs::try_parse_from(["centurion"])?;
@@ -72,7 +72,7 @@ impl ExplainArgs {
     }
 }
 
-pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(args: ExplainAgentArgs) -> anyhow::Result<ExitCode> {
     let (name, as_json, as_main) = (args.name.clone(), args.json, args.as_main);
     let (background, depth) = (args.background, args.depth);
     let run = args.into_run()?;

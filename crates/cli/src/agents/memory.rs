@@ -7,19 +7,19 @@ use centurion_config::agent_memory::{AgentMemory, Laid, MemoryPlaces};
 use centurion_protocol::SystemWorld;
 use clap::{Args, Subcommand};
 
-use super::{Agents, SourceArgs};
+use super::{AgentSourceArgs, KnownAgents};
 use crate::output::{Output, note, printable};
 
 #[derive(Debug, Args)]
 pub(super) struct MemoryArgs {
     #[command(subcommand)]
-    action: Action,
+    action: MemoryAction,
     #[command(flatten)]
-    sources: SourceArgs,
+    sources: AgentSourceArgs,
 }
 
 #[derive(Debug, Subcommand)]
-enum Action {
+enum MemoryAction {
     /// Write a snapshot of what the agent remembers into this project
     Export { name: String },
     /// Import this project's snapshot; the files that it replaces are kept beside the new ones
@@ -29,8 +29,10 @@ enum Action {
 }
 
 pub(super) fn run(args: &MemoryArgs) -> anyhow::Result<ExitCode> {
-    let (Action::Export { name } | Action::Import { name } | Action::Path { name }) = &args.action;
-    let agents = Agents::load(&args.sources)?;
+    let (MemoryAction::Export { name }
+    | MemoryAction::Import { name }
+    | MemoryAction::Path { name }) = &args.action;
+    let agents = KnownAgents::load(&args.sources)?;
     let found = agents.catalog.find(name);
     let agent = found.with_context(|| format!("there is no agent named `{name}`"))?;
     let definition = &agent.definition;
@@ -55,9 +57,9 @@ pub(super) fn run(args: &MemoryArgs) -> anyhow::Result<ExitCode> {
         )
     };
     match &args.action {
-        Action::Export { .. } => tell(&snapshot()?.export(&SystemWorld)?),
-        Action::Import { .. } => tell(&snapshot()?.import()?),
-        Action::Path { .. } => {
+        MemoryAction::Export { .. } => tell(&snapshot()?.export(&SystemWorld)?),
+        MemoryAction::Import { .. } => tell(&snapshot()?.import()?),
+        MemoryAction::Path { .. } => {
             let place = printable(&memory.directory().display().to_string());
             Output::default().write(format!("{place}\n").as_bytes());
         }

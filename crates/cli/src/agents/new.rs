@@ -12,13 +12,13 @@ use centurion_config::agents::{
 use centurion_config::frontmatter::{Value, names};
 use clap::Args;
 
-use super::{Agents, SourceArgs};
+use super::{AgentSourceArgs, KnownAgents};
 use crate::definitions::listing::Form;
-use crate::definitions::new_file::{self, Scope, WrittenFile};
+use crate::definitions::new_file::{self, DefinitionScope, WrittenFile};
 use crate::output::printable;
 
 #[derive(Debug, Args)]
-pub(super) struct NewArgs {
+pub(super) struct NewAgentArgs {
     /// The name of the agent
     name: String,
 
@@ -36,7 +36,7 @@ pub(super) struct NewArgs {
 
     /// The owner of the agent
     #[arg(long, value_enum, default_value = "project")]
-    scope: Scope,
+    scope: DefinitionScope,
 
     /// Print JSON
     #[arg(long)]
@@ -44,19 +44,19 @@ pub(super) struct NewArgs {
 }
 
 /// The source of the agents of a scope.
-fn source_of(scope: Scope) -> AgentSource {
+fn source_of(scope: DefinitionScope) -> AgentSource {
     match scope {
-        Scope::Project => AgentSource::Project,
-        Scope::User => AgentSource::User,
+        DefinitionScope::Project => AgentSource::Project,
+        DefinitionScope::User => AgentSource::User,
     }
 }
 
-pub(super) fn run(args: &NewArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &NewAgentArgs) -> anyhow::Result<ExitCode> {
     let name = args.name.as_str();
     if let Err(reason) = check_name(name).and_then(|()| check_characters(name)) {
         bail!("the name `{}` {reason}", printable(name));
     }
-    let agents = Agents::load(&SourceArgs::default())?;
+    let agents = KnownAgents::load(&AgentSourceArgs::default())?;
     let source = source_of(args.scope);
     let same = agents.all().find(|it| it.name.value == name && it.origin.source == source);
     if let Some(existing) = same {
@@ -84,7 +84,7 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn definition(args: &NewArgs, path: &Path) -> anyhow::Result<AgentDefinition> {
+fn definition(args: &NewAgentArgs, path: &Path) -> anyhow::Result<AgentDefinition> {
     let said = |text: &str| Located::new(text.trim().to_owned(), 1);
     let description = match args.description.as_deref().map(str::trim) {
         Some("") => bail!("--description says nothing: a description says when to use the agent"),
@@ -115,7 +115,7 @@ fn definition(args: &NewArgs, path: &Path) -> anyhow::Result<AgentDefinition> {
 }
 
 /// A remark about another agent of the same name.
-fn rival(agents: &Agents, name: &str, source: AgentSource) -> Option<String> {
+fn rival(agents: &KnownAgents, name: &str, source: AgentSource) -> Option<String> {
     let rival = agents.catalog.active.iter().find(|it| it.definition.name.value == name)?;
     let origin = &rival.definition.origin;
     let place = origin.path.display();

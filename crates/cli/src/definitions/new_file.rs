@@ -15,7 +15,7 @@ use super::places::Places;
 use crate::output::{note, printable};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Scope {
+pub(crate) enum DefinitionScope {
     /// Project: for all its users
     Project,
     /// User: for you, in all projects
@@ -23,15 +23,19 @@ pub(crate) enum Scope {
 }
 
 /// The path of a file of a scope, by its path below a directory of definitions.
-pub(crate) fn locate(places: &Places, scope: Scope, relative: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn locate(
+    places: &Places,
+    scope: DefinitionScope,
+    relative: &Path,
+) -> anyhow::Result<PathBuf> {
     let surroundings = &places.surroundings;
     match scope {
-        Scope::User => {
+        DefinitionScope::User => {
             // Ours, so that another program's files stay as they are.
             let own = surroundings.dirs.config_dirs().last();
             Ok(own.context("there is no directory for your own files")?.join(relative))
         }
-        Scope::Project => {
+        DefinitionScope::Project => {
             let home = surroundings.home.as_ref();
             let repository = places.agents.folders.repository.as_ref();
             let root = repository.filter(|root| Some(*root) != home).unwrap_or(&surroundings.cwd);

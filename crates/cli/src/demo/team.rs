@@ -34,10 +34,10 @@ pub(super) fn enlist(agents: &mut AgentOptions, lists: &Path) -> anyhow::Result<
 
 /// An observer of the team that remembers what it saw.
 #[derive(Clone, Default)]
-pub(super) struct TeamWitness(Arc<Mutex<Seen>>);
+pub(super) struct TeamWitness(Arc<Mutex<TeamEvents>>);
 
 #[derive(Default)]
-struct Seen {
+struct TeamEvents {
     joined: BTreeSet<String>,
     left: usize,
     /// Refusals of tools.

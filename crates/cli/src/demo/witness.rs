@@ -11,10 +11,10 @@ use serde_json::Value;
 
 /// An observer that remembers what it saw.
 #[derive(Clone, Default)]
-pub(super) struct Witness(Arc<Mutex<Seen>>);
+pub(super) struct Witness(Arc<Mutex<WitnessedEvents>>);
 
 #[derive(Default)]
-struct Seen {
+struct WitnessedEvents {
     /// The names of the agents, by id.
     started: BTreeMap<String, String>,
     in_background: BTreeSet<String>,

@@ -17,7 +17,7 @@ use centurion_tui::{
 use parking_lot::Mutex;
 use tokio::io::AsyncReadExt as _;
 
-use super::files::Kept;
+use super::files::TerminalFiles;
 use super::key_files::KeyFiles;
 use super::names::NameSearch;
 use super::own_commands::OwnCommands;
@@ -62,7 +62,7 @@ type Taste = (bool, bool, bool, bool, Theme);
 
 pub(super) struct ProgramDesk {
     surroundings: Arc<Surroundings>,
-    kept: Kept,
+    kept: TerminalFiles,
     front: Weak<TerminalFront>,
     shells: OwnShells,
     keys: Arc<KeyFiles>,
@@ -75,7 +75,11 @@ pub(super) struct ProgramDesk {
 }
 
 impl ProgramDesk {
-    pub(super) fn new(surroundings: &Surroundings, kept: Kept, front: &Arc<TerminalFront>) -> Self {
+    pub(super) fn new(
+        surroundings: &Surroundings,
+        kept: TerminalFiles,
+        front: &Arc<TerminalFront>,
+    ) -> Self {
         Self {
             surroundings: Arc::new(surroundings.for_later()),
             kept,

@@ -22,7 +22,7 @@ const KEPT_FOR: Duration = Duration::from_hours(30 * 24);
 const MOST_ENTRIES: usize = 10_000;
 
 #[derive(Clone)]
-pub(super) struct Kept {
+pub(super) struct TerminalFiles {
     place: PathBuf,
     saved: Arc<Mutex<Saved>>,
 }
@@ -34,7 +34,7 @@ struct Saved {
     last: HashMap<PathBuf, u64>,
 }
 
-impl Kept {
+impl TerminalFiles {
     pub(super) fn new(surroundings: &Surroundings) -> Self {
         let places = surroundings.dirs.project_dirs(&surroundings.cwd);
         let place =
@@ -151,15 +151,15 @@ fn drafted_for(name: &str) -> Option<Option<AgentId>> {
 mod tests {
     use super::*;
 
-    fn kept(scratch: &tempfile::TempDir) -> Kept {
-        Kept { place: scratch.path().join("project"), saved: Arc::default() }
+    fn kept(scratch: &tempfile::TempDir) -> TerminalFiles {
+        TerminalFiles { place: scratch.path().join("project"), saved: Arc::default() }
     }
 
-    fn save(kept: &Kept, agent: Option<&str>, draft: &Draft) {
+    fn save(kept: &TerminalFiles, agent: Option<&str>, draft: &Draft) {
         kept.draft_saver(agent.map(AgentId::new).as_ref(), draft.clone())().unwrap();
     }
 
-    fn texts(kept: &Kept) -> Vec<(Option<String>, String)> {
+    fn texts(kept: &TerminalFiles) -> Vec<(Option<String>, String)> {
         let text = |(agent, draft): (Option<AgentId>, Draft)| {
             (agent.map(|agent| agent.to_string()), draft.text())
         };

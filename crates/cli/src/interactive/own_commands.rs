@@ -24,7 +24,7 @@ const MOST_NAMES: usize = 30;
 
 /// The commands that are in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Commands {
+struct ShellCommands {
     status: Option<String>,
     agents: Option<String>,
     names: Option<String>,
@@ -45,7 +45,7 @@ enum Wanted {
 pub(super) struct OwnCommands {
     cwd: PathBuf,
     env: Arc<Env>,
-    commands: Mutex<Commands>,
+    commands: Mutex<ShellCommands>,
     wanted: Mutex<Wanted>,
 }
 
@@ -66,7 +66,7 @@ impl OwnCommands {
             let value = settings.value(key).filter(|_| !is_off)?;
             value["command"].as_str().filter(|it| !it.trim().is_empty()).map(str::to_owned)
         };
-        let commands = Commands {
+        let commands = ShellCommands {
             status: command("statusLine"),
             agents: command("subagentStatusLine"),
             names: command("fileSuggestion"),
@@ -78,7 +78,7 @@ impl OwnCommands {
 
     /// Makes the status line and the rows of agents for a state. One is made at a time, and always for the newest state.
     pub(super) async fn show_status(self: Arc<Self>, state: Value) -> Vec<Fact> {
-        let Commands { status, agents, .. } = self.commands.lock().clone();
+        let ShellCommands { status, agents, .. } = self.commands.lock().clone();
         if status.is_none() && agents.is_none() {
             return Vec::new();
         }

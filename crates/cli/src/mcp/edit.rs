@@ -10,14 +10,14 @@ use centurion_config::trust::PowerItem;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::{Servers, SourceArgs, variables};
+use super::{ListedServers, ServerSourceArgs, variables};
 use crate::configuration::open_trust;
 use crate::output::{Output, note};
 use crate::surroundings::Surroundings;
 use crate::trust::without_secrets;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Scope {
+enum ServerScope {
     /// For you, in this project
     Local,
     /// For you, in all projects
@@ -26,7 +26,7 @@ enum Scope {
     Project,
 }
 
-impl Scope {
+impl ServerScope {
     fn target(self) -> McpTarget {
         match self {
             Self::Local => McpTarget::Local,
@@ -55,7 +55,7 @@ enum Transport {
 pub(crate) struct AddArgs {
     /// For whom it is
     #[arg(short, long, default_value = "local")]
-    scope: Scope,
+    scope: ServerScope,
     /// The transport; without this, http for an address and stdio for a command
     #[arg(short, long)]
     transport: Option<Transport>,
@@ -76,7 +76,7 @@ pub(crate) struct AddArgs {
 pub(crate) struct AddJsonArgs {
     /// For whom it is
     #[arg(short, long, default_value = "local")]
-    scope: Scope,
+    scope: ServerScope,
     name: String,
     json: String,
 }
@@ -85,7 +85,7 @@ pub(crate) struct AddJsonArgs {
 pub(crate) struct RemoveArgs {
     /// The scope of the server; needed where several have the name
     #[arg(short, long)]
-    scope: Option<Scope>,
+    scope: Option<ServerScope>,
     name: String,
 }
 
@@ -148,7 +148,7 @@ fn pairs(words: &[String], separator: char, flag: &str) -> anyhow::Result<Map<St
 }
 
 /// Checks a server and writes it.
-fn write(scope: Scope, name: &str, server: &Value) -> anyhow::Result<()> {
+fn write(scope: ServerScope, name: &str, server: &Value) -> anyhow::Result<()> {
     let surroundings = Surroundings::observe()?;
     let known = variables(&surroundings);
     let origin = McpOrigin { scope: origin_scope(scope), file: None, line: None };
@@ -159,7 +159,7 @@ fn write(scope: Scope, name: &str, server: &Value) -> anyhow::Result<()> {
     for problem in problems {
         note(&format!("warning: {problem}"));
     }
-    if scope == Scope::Project && holds_values(server) {
+    if scope == ServerScope::Project && holds_values(server) {
         note(
             "warning: .mcp.json is read by everybody who has the project\n\
              help: write ${NAME} for a secret, and it is taken from the environment of each",
@@ -167,7 +167,7 @@ fn write(scope: Scope, name: &str, server: &Value) -> anyhow::Result<()> {
     }
     let places = McpPlaces::new(&surroundings.dirs, &surroundings.cwd);
     let file = places.add_server(scope.target(), name, server)?;
-    if scope == Scope::Project {
+    if scope == ServerScope::Project {
         accept_server(name)?;
     }
     say(&format!("added server `{name}` to {}", file.display()));
@@ -180,11 +180,11 @@ fn holds_values(server: &Value) -> bool {
     maps.flat_map(Map::values).filter_map(Value::as_str).any(|value| !value.contains("${"))
 }
 
-fn origin_scope(scope: Scope) -> McpScope {
+fn origin_scope(scope: ServerScope) -> McpScope {
     match scope {
-        Scope::Local => McpScope::Local,
-        Scope::User => McpScope::User,
-        Scope::Project => McpScope::Project,
+        ServerScope::Local => McpScope::Local,
+        ServerScope::User => McpScope::User,
+        ServerScope::Project => McpScope::Project,
     }
 }
 
@@ -199,7 +199,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> anyhow::Result<()> {
             bail!("there is no server `{name}`\nhelp: `centurion mcp list` shows those there are")
         }
         (None, several) => {
-            let scopes: Vec<&str> = several.iter().map(|target| Scope::of(*target)).collect();
+            let scopes: Vec<&str> = several.iter().map(|target| ServerScope::of(*target)).collect();
             bail!(
                 "several servers are called `{name}`\nhelp: --scope {}",
                 scopes.join(" or --scope ")
@@ -212,7 +212,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> anyhow::Result<()> {
 }
 
 pub(crate) fn enable(name: &str) -> anyhow::Result<()> {
-    let servers = Servers::load(&SourceArgs::default())?;
+    let servers = ListedServers::load(&ServerSourceArgs::default())?;
     servers.find(name)?;
     let places = McpPlaces::new(&servers.surroundings.dirs, &servers.surroundings.cwd);
     let ours = places.state_files.last();
@@ -230,7 +230,7 @@ pub(crate) fn enable(name: &str) -> anyhow::Result<()> {
 
 /// Accepts what the project's file says about a server: the user has just named it.
 fn accept_server(name: &str) -> anyhow::Result<()> {
-    let servers = Servers::load(&SourceArgs::default())?;
+    let servers = ListedServers::load(&ServerSourceArgs::default())?;
     let named = servers.configuration.servers.iter().filter(|it| it.server.name == name);
     let items: Vec<PowerItem> = named.filter_map(|it| it.power.clone()).collect();
     let trust = open_trust(&servers.surroundings)?;
@@ -238,7 +238,7 @@ fn accept_server(name: &str) -> anyhow::Result<()> {
 }
 
 pub(crate) fn disable(name: &str) -> anyhow::Result<()> {
-    let servers = Servers::load(&SourceArgs::default())?;
+    let servers = ListedServers::load(&ServerSourceArgs::default())?;
     servers.find(name)?;
     let places = McpPlaces::new(&servers.surroundings.dirs, &servers.surroundings.cwd);
     places.choose(name, McpChoice::Disabled)?;
@@ -257,7 +257,7 @@ pub(crate) fn reset_choices() -> anyhow::Result<()> {
 
 /// Says what a server's standing is now.
 fn tell_standing(name: &str) -> anyhow::Result<()> {
-    let servers = Servers::load(&SourceArgs::default())?;
+    let servers = ListedServers::load(&ServerSourceArgs::default())?;
     let standing = &servers.find(name)?.standing;
     say(&format!("server `{name}` is {standing}"));
     Ok(())

@@ -9,7 +9,7 @@ use centurion_mcp::{
 };
 use tokio::time::Instant;
 
-use super::Servers;
+use super::ListedServers;
 use crate::setup;
 
 /// The longest time that servers may take to answer, unless `MCP_TIMEOUT` says otherwise.
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const SHORTEST_SECRET: usize = 6;
 
 /// A server and what became of the attempt to reach it.
-pub(crate) struct Seen {
+pub(crate) struct ProbedServer {
     pub(crate) declared: Declared,
     /// `None` for a server that does not run here.
     pub(crate) contact: Option<Contact>,
@@ -48,9 +48,9 @@ impl Elicitor for NoUser {
 
 /// Reaches for all servers that run and are wanted, at once.
 pub(crate) async fn look(
-    servers: &Servers,
+    servers: &ListedServers,
     is_wanted: impl Fn(&Declared) -> bool,
-) -> anyhow::Result<Vec<Seen>> {
+) -> anyhow::Result<Vec<ProbedServer>> {
     let surroundings = &servers.surroundings;
     let pool = Pool::new(PoolOptions {
         guard: setup::guard()?,
@@ -81,7 +81,7 @@ pub(crate) async fn look(
             }
             None => None,
         };
-        seen.push(Seen { declared, contact });
+        seen.push(ProbedServer { declared, contact });
     }
     pool.shutdown().await;
     Ok(seen)

@@ -3,11 +3,11 @@
 use anyhow::ensure;
 use centurion_protocol::Env;
 
-use super::{Servers, SourceArgs, browser};
+use super::{ListedServers, ServerSourceArgs, browser};
 use crate::output::{Output, note};
 
 pub(crate) async fn login(name: &str) -> anyhow::Result<()> {
-    let servers = Servers::load(&SourceArgs::default())?;
+    let servers = ListedServers::load(&ServerSourceArgs::default())?;
     let declared = servers.find(name)?;
     ensure!(declared.standing.is_active(), "server `{name}` is {}", declared.standing);
     let credentials = servers.surroundings.dirs.mcp_credentials();
@@ -21,7 +21,7 @@ pub(crate) async fn login(name: &str) -> anyhow::Result<()> {
 }
 
 pub(crate) fn logout(name: &str) -> anyhow::Result<()> {
-    let servers = Servers::load(&SourceArgs::default())?;
+    let servers = ListedServers::load(&ServerSourceArgs::default())?;
     let declared = servers.find(name)?;
     let credentials = servers.surroundings.dirs.mcp_credentials();
     let was_logged_in = centurion_mcp::logout(&declared.server, &credentials)?;

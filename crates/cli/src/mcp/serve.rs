@@ -27,7 +27,7 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::agents::Agents;
+use self::agents::ServedAgents;
 use self::server::Server;
 use self::streams::{BoundedLines, JsonLines};
 use super::McpArgs;
@@ -120,7 +120,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<ExitCode> {
     let roots: Vec<PathBuf> = roots.collect();
     let servers = options.extensions.servers.clone();
     let tools = slow_servers::beside(servers, Box::pin(ToolServer::open(options))).await?;
-    let agents = Agents::new(args, surroundings, tools.mode(), roots);
+    let agents = ServedAgents::new(args, surroundings, tools.mode(), roots);
     let server = Arc::new(Server::new(tools, agents));
     let code = serve(&server).await;
     server.close(GRACE).await;

@@ -6,11 +6,11 @@ use centurion_config::mcp::{Declared, McpStanding, McpTransport};
 use centurion_mcp::State;
 use serde_json::{Value, json};
 
-use super::live::{Contact, Seen};
+use super::live::{Contact, ProbedServer};
 use crate::output::{Output, printable};
 
 /// All servers, one a line.
-pub(crate) fn list(seen: &[Seen], is_json: bool) {
+pub(crate) fn list(seen: &[ProbedServer], is_json: bool) {
     let output = Output::default();
     if is_json {
         let servers: Vec<Value> = seen.iter().map(as_json).collect();
@@ -20,7 +20,7 @@ pub(crate) fn list(seen: &[Seen], is_json: bool) {
     if seen.is_empty() {
         output.write(b"there are no servers; `centurion mcp add` adds one\n");
     }
-    for Seen { declared, contact } in seen {
+    for ProbedServer { declared, contact } in seen {
         let Declared { server, standing, endpoint, .. } = declared;
         let state = contact.as_ref().map_or_else(|| standing.to_string(), in_words);
         let line = format!(
@@ -33,8 +33,8 @@ pub(crate) fn list(seen: &[Seen], is_json: bool) {
     }
 }
 
-fn as_json(seen: &Seen) -> Value {
-    let Seen { declared, contact } = seen;
+fn as_json(seen: &ProbedServer) -> Value {
+    let ProbedServer { declared, contact } = seen;
     let Declared { server, standing, endpoint, .. } = declared;
     let why = standing.to_string();
     json!({
@@ -67,8 +67,8 @@ fn in_words(contact: &Contact) -> String {
 }
 
 /// All that is known of the servers of one name: the one that counts first.
-pub(crate) fn details(seen: &[Seen], shows_values: bool) {
-    let runs = |it: &&Seen| it.declared.standing.is_active();
+pub(crate) fn details(seen: &[ProbedServer], shows_values: bool) {
+    let runs = |it: &&ProbedServer| it.declared.standing.is_active();
     let Some(first) = seen.iter().find(runs).or(seen.first()) else { return };
     let mut lines = vec![first.declared.server.name.clone()];
     lines.extend(described(&first.declared, shows_values));

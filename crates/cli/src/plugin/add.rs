@@ -11,11 +11,11 @@ use centurion_config::settings::{Level, switch_plugin};
 use centurion_protocol::SystemWorld;
 
 use super::marketplace::Fetched;
-use super::{Plugins, Scope, git};
+use super::{PluginScope, Plugins, git};
 use crate::output::{Output, note, printable};
 
 /// Installs a plugin and switches it on.
-pub(super) fn add(written: &str, scope: Scope) -> anyhow::Result<()> {
+pub(super) fn add(written: &str, scope: PluginScope) -> anyhow::Result<()> {
     let plugins = Plugins::plain()?;
     // Asked before anything is fetched: an installation that cannot be switched on is worth nothing.
     plugins.settings_file(scope)?;
@@ -37,7 +37,7 @@ pub(super) fn add(written: &str, scope: Scope) -> anyhow::Result<()> {
 }
 
 /// Removes a plugin, and what the settings of its scope say about it.
-pub(super) fn remove(written: &str, scope: Option<Scope>) -> anyhow::Result<()> {
+pub(super) fn remove(written: &str, scope: Option<PluginScope>) -> anyhow::Result<()> {
     let plugins = Plugins::plain()?;
     let id = plugins.meant(written)?;
     let cwd = &plugins.surroundings.cwd;
@@ -119,7 +119,7 @@ impl Plugins {
     }
 
     /// Installs a plugin from its directory.
-    fn add_directory(&self, path: &Path, scope: Scope) -> anyhow::Result<InstalledPlugin> {
+    fn add_directory(&self, path: &Path, scope: PluginScope) -> anyhow::Result<InstalledPlugin> {
         let path = path.canonicalize().with_context(|| path.display().to_string())?;
         let usual_name = path.file_name().unwrap_or_default().to_string_lossy();
         let bundle = Bundle::read(&path, &usual_name).map_err(|problems| {
@@ -131,11 +131,11 @@ impl Plugins {
         if let Some(reason) = self.policy().denial(None) {
             bail!("plugins of a directory may not be used: {reason}");
         }
-        self.install(&Source { id: &id, from: &path, entry: None, commit: None }, scope)
+        self.install(&InstallSource { id: &id, from: &path, entry: None, commit: None }, scope)
     }
 
     /// Installs a plugin that a marketplace lists.
-    fn add_listed(&self, id: &PluginId, scope: Scope) -> anyhow::Result<InstalledPlugin> {
+    fn add_listed(&self, id: &PluginId, scope: PluginScope) -> anyhow::Result<InstalledPlugin> {
         self.check_allowed(id)?;
         let (marketplace, known) = self.marketplace(id.marketplace())?;
         let entry = marketplace.find(id.name()).with_context(|| {
@@ -152,7 +152,7 @@ impl Plugins {
             EntrySource::Relative(path) => {
                 let from = marketplace.directory(path)?;
                 let commit = git::head(&self.surroundings.env, &known.location);
-                self.install(&Source { id, from: &from, entry: Some(entry), commit }, scope)
+                self.install(&InstallSource { id, from: &from, entry: Some(entry), commit }, scope)
             }
             EntrySource::Git { git: source, path } => {
                 let place = Fetched(self.stores().fetching_place("plugin")?);
@@ -162,13 +162,17 @@ impl Plugins {
                     Some(path) => part(&root, path)?,
                     None => root,
                 };
-                self.install(&Source { id, from: &from, entry: Some(entry), commit }, scope)
+                self.install(&InstallSource { id, from: &from, entry: Some(entry), commit }, scope)
             }
         }
     }
 
-    fn install(&self, source: &Source<'_>, scope: Scope) -> anyhow::Result<InstalledPlugin> {
-        let project = (scope != Scope::User).then_some(self.surroundings.cwd.as_path());
+    fn install(
+        &self,
+        source: &InstallSource<'_>,
+        scope: PluginScope,
+    ) -> anyhow::Result<InstalledPlugin> {
+        let project = (scope != PluginScope::User).then_some(self.surroundings.cwd.as_path());
         let installation = Installation {
             id: source.id,
             from: source.from,
@@ -186,7 +190,7 @@ impl Plugins {
 }
 
 /// The source of an installation.
-struct Source<'s> {
+struct InstallSource<'s> {
     id: &'s PluginId,
     from: &'s Path,
     entry: Option<&'s MarketplaceEntry>,

@@ -15,7 +15,7 @@ use super::{Plugins, git};
 use crate::output::{Output, note, printable};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Action {
+pub(crate) enum MarketplaceAction {
     /// Add a marketplace: a directory, OWNER/REPOSITORY, or the address of a git repository
     Add { source: String },
     /// List the marketplaces
@@ -30,22 +30,22 @@ pub(crate) enum Action {
     Update { name: Option<String> },
 }
 
-pub(super) fn run(action: &Action) -> anyhow::Result<()> {
+pub(super) fn run(action: &MarketplaceAction) -> anyhow::Result<()> {
     let plugins = Plugins::plain()?;
     match action {
-        Action::Add { source } => {
+        MarketplaceAction::Add { source } => {
             let source = MarketplaceSource::parse(source, &plugins.surroundings.cwd)?;
             let (marketplace, _) = plugins.fetch_marketplace(&source, None)?;
             let (name, count) = (&marketplace.name, plugins_in(&marketplace));
             say(&format!("added marketplace `{name}` ({source}), which lists {count}"));
             tell_problems(&marketplace);
         }
-        Action::List { json } => plugins.list_marketplaces(*json),
-        Action::Remove { name } => {
+        MarketplaceAction::List { json } => plugins.list_marketplaces(*json),
+        MarketplaceAction::Remove { name } => {
             plugins.remove_marketplace(name)?;
             say(&format!("removed marketplace `{name}`"));
         }
-        Action::Update { name } => plugins.update_marketplaces(name.as_deref())?,
+        MarketplaceAction::Update { name } => plugins.update_marketplaces(name.as_deref())?,
     }
     Ok(())
 }

@@ -6,12 +6,12 @@ use centurion_config::settings::{Level, SettingsFile, Standing, answered_power, 
 use serde_json::Value;
 
 use super::show::state_line;
-use super::{Plugins, Scope};
+use super::{PluginScope, Plugins};
 use crate::output::{Output, note, printable};
 use crate::trust::without_secrets;
 
 /// Writes that a plugin is on or off, and says whether it is.
-pub(super) fn switch(written: &str, scope: Scope, is_on: bool) -> anyhow::Result<()> {
+pub(super) fn switch(written: &str, scope: PluginScope, is_on: bool) -> anyhow::Result<()> {
     let plugins = Plugins::plain()?;
     let id = plugins.meant(written)?;
     let file = plugins.settings_file(scope)?;
@@ -26,7 +26,7 @@ pub(super) fn accept_switch(
     plugins: &Plugins,
     file: &SettingsFile,
     id: &str,
-    (scope, is_on): (Scope, bool),
+    (scope, is_on): (PluginScope, bool),
 ) -> anyhow::Result<()> {
     let configuration = &plugins.configuration;
     let is_trusted = configuration.settings.standing() == Standing::Full;

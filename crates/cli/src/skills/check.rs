@@ -14,7 +14,7 @@ use crate::definitions::findings::{CheckedPaths, Findings};
 use crate::definitions::places::PlaceArgs;
 
 #[derive(Debug, Args)]
-pub(super) struct CheckArgs {
+pub(super) struct CheckSkillsArgs {
     #[command(flatten)]
     checked: CheckedPaths,
 
@@ -22,7 +22,7 @@ pub(super) struct CheckArgs {
     places: PlaceArgs,
 }
 
-pub(super) fn run(args: &CheckArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &CheckSkillsArgs) -> anyhow::Result<ExitCode> {
     let skills = Skills::load(&args.places)?;
     let findings = if args.checked.paths.is_empty() {
         everywhere(&skills.catalog)

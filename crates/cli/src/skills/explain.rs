@@ -25,7 +25,7 @@ use crate::output::Output;
 const NO_SESSION: &str = "00000000-0000-0000-0000-000000000000";
 
 #[derive(Debug, Args)]
-pub(super) struct ExplainArgs {
+pub(super) struct ExplainSkillArgs {
     /// The skill's name
     name: String,
 
@@ -103,7 +103,7 @@ struct Demands {
     shell: Option<Decided>,
 }
 
-pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &ExplainSkillArgs) -> anyhow::Result<ExitCode> {
     let skills = Skills::load(&args.places)?;
     let catalog = &skills.catalog;
     let name = args.name.strip_prefix('/').unwrap_or(&args.name);

@@ -11,12 +11,12 @@ use clap::Args;
 
 use super::Skills;
 use crate::definitions::listing::Form;
-use crate::definitions::new_file::{self, Scope, WrittenFile};
+use crate::definitions::new_file::{self, DefinitionScope, WrittenFile};
 use crate::definitions::places::PlaceArgs;
 use crate::output::printable;
 
 #[derive(Debug, Args)]
-pub(super) struct NewArgs {
+pub(super) struct NewSkillArgs {
     /// The name of the skill, which is typed as /NAME
     name: String,
 
@@ -34,7 +34,7 @@ pub(super) struct NewArgs {
 
     /// The owner of the skill
     #[arg(long, value_enum, default_value = "project")]
-    scope: Scope,
+    scope: DefinitionScope,
 
     /// Print JSON
     #[arg(long)]
@@ -50,15 +50,15 @@ What to work on: $ARGUMENTS
 Say here what the result looks like, and how to check it.
 ";
 
-pub(super) fn run(args: &NewArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &NewSkillArgs) -> anyhow::Result<ExitCode> {
     let name = args.name.as_str();
     if let Err(reason) = check_skill_name(name).and_then(|()| check_characters(name)) {
         bail!("the name `{}` {reason}", printable(name));
     }
     let skills = Skills::load(&PlaceArgs::default())?;
     let source = match args.scope {
-        Scope::Project => SkillSource::Project,
-        Scope::User => SkillSource::User,
+        DefinitionScope::Project => SkillSource::Project,
+        DefinitionScope::User => SkillSource::User,
     };
     let relative = Path::new("skills").join(name).join("SKILL.md");
     let path = new_file::locate(&skills.places, args.scope, &relative)?;
@@ -81,7 +81,7 @@ pub(super) fn run(args: &NewArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn members(args: &NewArgs) -> anyhow::Result<Vec<Member>> {
+fn members(args: &NewSkillArgs) -> anyhow::Result<Vec<Member>> {
     let description = match args.description.as_deref().map(str::trim) {
         Some("") => bail!("--description says nothing: a description says when to use the skill"),
         Some(description) => description,

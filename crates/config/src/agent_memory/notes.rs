@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use super::confine::straight;
 use super::text::INDEX;
-use super::tree::{Tree, TreeError};
+use super::tree::{MemoryTree, MemoryTreeError};
 use super::{AgentMemory, MemoryError};
 use crate::files::{self, FileError, Readers};
 
@@ -42,7 +42,7 @@ pub enum NoteError {
     #[error("the notes in {source}")]
     Tree {
         #[from]
-        source: TreeError,
+        source: MemoryTreeError,
     },
     #[error("the note {} {source}", .path.display())]
     File { path: PathBuf, source: FileError },
@@ -116,14 +116,14 @@ impl NoteName {
 
 /// A note that is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct NewNote {
     pub kind: NoteKind,
     /// Its content in one line.
     pub description: String,
     pub text: String,
 }
 
-impl Note {
+impl NewNote {
     /// The note as a file.
     fn render(&self, date: &str) -> String {
         let (description, kind) = (line(&self.description), self.kind.name());
@@ -153,7 +153,7 @@ impl Notes {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rearrangement {
     /// Notes that are new, or stand in the place of others.
-    pub written: BTreeMap<PathBuf, Note>,
+    pub written: BTreeMap<PathBuf, NewNote>,
     pub removed: Vec<PathBuf>,
 }
 
@@ -161,7 +161,7 @@ impl AgentMemory {
     /// All notes. Links and what is no text are left out.
     pub fn notes(&self) -> Result<Notes, NoteError> {
         self.check()?;
-        let Tree { mut files, problems } = Tree::read(self.directory())?;
+        let MemoryTree { mut files, problems } = MemoryTree::read(self.directory())?;
         let index = files.remove(Path::new(INDEX)).unwrap_or_default();
         files.retain(|path, _| path.extension().is_some_and(|it| it == "md"));
         let relative = |path: &Path| path.strip_prefix(self.directory()).map(Path::to_owned).ok();
@@ -170,7 +170,7 @@ impl AgentMemory {
     }
 
     /// Writes a note down, at the end of the one of that name where there is one.
-    pub fn add_note(&self, name: &NoteName, note: &Note, date: &str) -> Result<(), NoteError> {
+    pub fn add_note(&self, name: &NoteName, note: &NewNote, date: &str) -> Result<(), NoteError> {
         let _guard = self.lock()?;
         let mut notes = self.notes()?;
         let path = PathBuf::from(name.as_str());
@@ -188,7 +188,7 @@ impl AgentMemory {
     pub fn put_session_note(
         &self,
         session: SessionId,
-        note: &Note,
+        note: &NewNote,
         date: &str,
     ) -> Result<(), NoteError> {
         let _guard = self.lock()?;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::confine::straight;
-use super::tree::{Laid, Tree, TreeError, create_folders};
+use super::tree::{Laid, MemoryTree, MemoryTreeError, create_folders};
 use super::{AgentMemory, MemoryError, MemoryPlaces};
 use crate::Problem;
 use crate::agents::AgentCatalog;
@@ -75,14 +75,14 @@ pub enum SnapshotError {
     #[error("{} does not say in `updatedAt` when it was made: {reason}", .path.display())]
     Manifest { path: PathBuf, reason: String },
     #[error("the snapshot cannot be copied: {0}")]
-    Tree(#[from] TreeError),
+    Tree(#[from] MemoryTreeError),
     #[error(transparent)]
     Memory(#[from] MemoryError),
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Manifest {
+struct SnapshotManifest {
     updated_at: protocol::Timestamp,
 }
 
@@ -134,7 +134,7 @@ impl<'m> MemorySnapshot<'m> {
         let known = self.taken().taken.get(self.root()).copied();
         let standing = if known.is_some_and(|known| *known >= made_at) {
             SnapshotStanding::UpToDate
-        } else if Tree::read(&self.memory.directory)?.files.is_empty() {
+        } else if MemoryTree::read(&self.memory.directory)?.files.is_empty() {
             let mut laid = self.copy_in(made_at)?;
             problems.append(&mut laid.problems);
             SnapshotStanding::Initialised { written: laid.written }
@@ -158,7 +158,7 @@ impl<'m> MemorySnapshot<'m> {
         self.check()?;
         let problems = self.memory.prepare()?;
         let _guard = self.lock()?;
-        let mut tree = Tree::read(&self.memory.directory)?;
+        let mut tree = MemoryTree::read(&self.memory.directory)?;
         if tree.files.remove(Path::new(MANIFEST)).is_some() {
             let path = self.memory.directory.join(MANIFEST);
             tree.leave_out(path, "has the name of the snapshot's own file, and is left out");
@@ -173,12 +173,13 @@ impl<'m> MemorySnapshot<'m> {
             let after = before.saturating_add(SignedDuration::from_millis(1));
             world.now().max(after.unwrap_or(before))
         });
-        create_folders(&self.directory, Readers::Usual)
-            .map_err(|source| TreeError::Unwritable { path: self.directory.clone(), source })?;
+        create_folders(&self.directory, Readers::Usual).map_err(|source| {
+            MemoryTreeError::Unwritable { path: self.directory.clone(), source }
+        })?;
         let laid = tree.lay(&self.directory, Readers::Usual)?;
         write(
             &self.directory.join(MANIFEST),
-            &Manifest { updated_at: made_at.into() },
+            &SnapshotManifest { updated_at: made_at.into() },
             Readers::Usual,
         )?;
         self.note_taken(made_at)?;
@@ -216,14 +217,14 @@ impl<'m> MemorySnapshot<'m> {
             Ok(Some(text)) => text,
             Err(source) => return Err(SnapshotError::File { path, source }),
         };
-        match serde_json::from_str::<Manifest>(&text) {
+        match serde_json::from_str::<SnapshotManifest>(&text) {
             Ok(manifest) => Ok(Some(*manifest.updated_at)),
             Err(error) => Err(SnapshotError::Manifest { path, reason: error.to_string() }),
         }
     }
 
     fn copy_in(&self, made_at: Timestamp) -> Result<Laid, SnapshotError> {
-        let mut tree = Tree::read(&self.directory)?;
+        let mut tree = MemoryTree::read(&self.directory)?;
         tree.files.remove(Path::new(MANIFEST));
         let laid = tree.lay(&self.memory.directory, Readers::Owner)?;
         self.note_taken(made_at)?;

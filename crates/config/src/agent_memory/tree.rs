@@ -28,7 +28,7 @@ const MOST_KEPT: u32 = 999;
 
 /// The reason why a tree cannot be read or written.
 #[derive(Debug, Error)]
-pub enum TreeError {
+pub enum MemoryTreeError {
     #[error("{} has more than {MOST_ENTRIES} files", .0.display())]
     TooMany(PathBuf),
     #[error("{} is larger than {} MiB", .0.display(), MOST_BYTES / 1024 / 1024)]
@@ -45,7 +45,7 @@ pub enum TreeError {
 
 /// The texts of a directory, by their relative paths.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
+pub(super) struct MemoryTree {
     pub(super) files: BTreeMap<PathBuf, String>,
     /// Files that were left out, with the reasons.
     pub(super) problems: Vec<Problem>,
@@ -70,16 +70,16 @@ impl Laid {
     }
 }
 
-impl Tree {
+impl MemoryTree {
     /// Reads a directory; one that is not there is empty. Links and what is no text are left out, and
     /// so is what is hidden.
-    pub(super) fn read(directory: &Path) -> Result<Self, TreeError> {
+    pub(super) fn read(directory: &Path) -> Result<Self, MemoryTreeError> {
         let mut tree = Self::default();
         let mut folders = VecDeque::from([(PathBuf::new(), 0)]);
         let (mut entries, mut bytes) = (0, 0);
         while let Some((folder, depth)) = folders.pop_front() {
             let path = directory.join(&folder);
-            let unreadable = |source| TreeError::Unreadable { path: path.clone(), source };
+            let unreadable = |source| MemoryTreeError::Unreadable { path: path.clone(), source };
             let listing = match fs::read_dir(&path) {
                 Err(error) if is_absence(&error) && depth == 0 => return Ok(tree),
                 listing => listing.map_err(unreadable)?,
@@ -88,7 +88,7 @@ impl Tree {
                 let entry = entry.map_err(unreadable)?;
                 entries += 1;
                 if entries > MOST_ENTRIES {
-                    return Err(TreeError::TooMany(directory.to_owned()));
+                    return Err(MemoryTreeError::TooMany(directory.to_owned()));
                 }
                 let kind = entry.file_type().map_err(unreadable)?;
                 let Some(name) = tree.name(&entry) else { continue };
@@ -103,7 +103,7 @@ impl Tree {
                     tree.leave_out(entry.path(), "lies too deep, and is left out");
                 }
                 if bytes > MOST_BYTES {
-                    return Err(TreeError::TooLarge(directory.to_owned()));
+                    return Err(MemoryTreeError::TooLarge(directory.to_owned()));
                 }
             }
         }
@@ -146,7 +146,7 @@ impl Tree {
     }
 
     /// Writes all files into a directory. What says something else is kept under a numbered name.
-    pub(super) fn lay(self, directory: &Path, readers: Readers) -> Result<Laid, TreeError> {
+    pub(super) fn lay(self, directory: &Path, readers: Readers) -> Result<Laid, MemoryTreeError> {
         let mut laid = Laid { problems: self.problems, ..Laid::default() };
         for (relative, text) in &self.files {
             let mut folder = directory.to_owned();
@@ -162,7 +162,7 @@ impl Tree {
             }
             move_aside(&path, &mut laid)?;
             files::replace_for(&path, text, readers)
-                .map_err(|source| TreeError::File { path: path.clone(), source })?;
+                .map_err(|source| MemoryTreeError::File { path: path.clone(), source })?;
             laid.written.push(path);
         }
         Ok(laid)
@@ -175,13 +175,13 @@ fn is_file(path: &Path) -> bool {
 }
 
 /// Makes a folder, whatever else has its name.
-fn make_folder(path: &Path, readers: Readers, laid: &mut Laid) -> Result<(), TreeError> {
+fn make_folder(path: &Path, readers: Readers, laid: &mut Laid) -> Result<(), MemoryTreeError> {
     if path.symlink_metadata().is_ok_and(|it| it.is_dir()) {
         return Ok(());
     }
     move_aside(path, laid)?;
     create_folder(path, readers)
-        .map_err(|source| TreeError::Unwritable { path: path.to_owned(), source })
+        .map_err(|source| MemoryTreeError::Unwritable { path: path.to_owned(), source })
 }
 
 /// Makes a folder that does not exist yet, with the access of its files.
@@ -201,8 +201,8 @@ pub(super) fn create_folders(path: &Path, readers: Readers) -> io::Result<()> {
 }
 
 /// Gives what is at a path the next free numbered name beside it.
-fn move_aside(path: &Path, laid: &mut Laid) -> Result<(), TreeError> {
-    let unwritable = |source| TreeError::Unwritable { path: path.to_owned(), source };
+fn move_aside(path: &Path, laid: &mut Laid) -> Result<(), MemoryTreeError> {
+    let unwritable = |source| MemoryTreeError::Unwritable { path: path.to_owned(), source };
     match path.symlink_metadata() {
         Err(error) if is_absence(&error) => return Ok(()),
         Err(error) => return Err(unwritable(error)),
@@ -213,7 +213,8 @@ fn move_aside(path: &Path, laid: &mut Laid) -> Result<(), TreeError> {
     let extension = extension.unwrap_or_default();
     let names = (1..=MOST_KEPT).map(|it| path.with_file_name(format!("{stem}.{it}{extension}")));
     let is_free = |it: &PathBuf| it.symlink_metadata().is_err_and(|error| is_absence(&error));
-    let free = names.into_iter().find(is_free).ok_or_else(|| TreeError::NoName(path.to_owned()))?;
+    let free =
+        names.into_iter().find(is_free).ok_or_else(|| MemoryTreeError::NoName(path.to_owned()))?;
     fs::rename(path, &free).map_err(unwritable)?;
     laid.kept.push((path.to_owned(), free));
     Ok(())

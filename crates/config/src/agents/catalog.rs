@@ -15,7 +15,7 @@ use super::reading::{ReadAgent, Vocabulary};
 use super::sources::{AgentPlace, AgentSources};
 use crate::Problem;
 use crate::plugins::adapt_agent;
-use crate::scan::{Found, Memo, Pick, Place};
+use crate::scan::{FoundFile, Memo, Pick, ScanPlace};
 use crate::settings::{DeclaredAgent, Level, Off, printable};
 use crate::trust::{ContentTrust, PowerItem, Reach};
 
@@ -88,7 +88,7 @@ impl AgentLoader {
                 self.memo = Memo::default();
             }
         }
-        let mut gathering = Gathering::new(sources);
+        let mut gathering = AgentGathering::new(sources);
         let mut places = HashSet::new();
         let mut roots = HashSet::new();
         let mut is_unchanged = is_same;
@@ -121,7 +121,7 @@ impl AgentLoader {
     fn visit(
         &mut self,
         place: &AgentPlace,
-        gathering: &mut Gathering<'_>,
+        gathering: &mut AgentGathering<'_>,
         world: &dyn World,
     ) -> bool {
         let sources = gathering.sources;
@@ -180,7 +180,7 @@ pub(crate) fn directory_power(
     within: &Path,
     world: &dyn World,
 ) -> Vec<PowerItem> {
-    let place = Place {
+    let place = ScanPlace {
         root: directory.join("agents"),
         within: Some(within.to_owned()),
         pick: Pick::Markdown,
@@ -214,7 +214,7 @@ fn scope_of(place: &AgentPlace, path: &Path) -> AgentScope {
 }
 
 /// Agents on their way into a catalog, the strongest first.
-struct Gathering<'s> {
+struct AgentGathering<'s> {
     sources: &'s AgentSources,
     candidates: Vec<Arc<AgentDefinition>>,
     failed: Vec<FailedAgent>,
@@ -223,7 +223,7 @@ struct Gathering<'s> {
     taken: HashSet<(AgentSource, Option<String>, (u64, u64))>,
 }
 
-impl<'s> Gathering<'s> {
+impl<'s> AgentGathering<'s> {
     fn new(sources: &'s AgentSources) -> Self {
         Self {
             sources,
@@ -263,9 +263,9 @@ impl<'s> Gathering<'s> {
         self.candidates.push(Arc::clone(&read.definition));
     }
 
-    fn files(&mut self, place: &AgentPlace, found: Vec<Found<ReadFile>>) {
+    fn files(&mut self, place: &AgentPlace, found: Vec<FoundFile<ReadFile>>) {
         let mut here: HashMap<String, PathBuf> = HashMap::new();
-        for Found { path, stamp, value } in found {
+        for FoundFile { path, stamp, value } in found {
             if !self.taken.insert((place.source, place.plugin.clone(), stamp.identity())) {
                 continue;
             }
@@ -362,7 +362,7 @@ fn sort_key(definition: &AgentDefinition) -> (String, String) {
 pub fn watched_directories(sources: &AgentSources) -> Vec<PathBuf> {
     let wanted = STRONGEST_FIRST.into_iter().filter(|source| sources.wants(*source));
     let places = wanted.flat_map(|source| sources.places(source));
-    let mut roots: Vec<PathBuf> = places.map(|it| it.place).map(|it: Place| it.root).collect();
+    let mut roots: Vec<PathBuf> = places.map(|it| it.place).map(|it: ScanPlace| it.root).collect();
     roots.sort();
     roots.dedup();
     roots

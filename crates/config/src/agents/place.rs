@@ -7,7 +7,7 @@ use centurion_protocol::World;
 use super::definition::AgentSource;
 use super::markdown::{AgentScope, FailedAgent, read_markdown};
 use super::reading::{ReadAgent, Vocabulary};
-use crate::scan::{Memo, Pick, Place};
+use crate::scan::{Memo, Pick, ScanPlace};
 
 /// The agents and problems of a place.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,7 +21,7 @@ pub struct ReadPlace {
 /// Reads a file, or all Markdown below a directory, as it would be read in a project, or in a plugin if
 /// it lies in the `agents` directory of one.
 pub fn read_place(path: &Path, vocabulary: &Vocabulary, world: &dyn World) -> ReadPlace {
-    let place = Place {
+    let place = ScanPlace {
         root: path.to_owned(),
         within: None,
         pick: Pick::Markdown,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::lines::key_of;
-use super::{FrontmatterError, LARGEST, Note};
+use super::{FrontmatterError, LARGEST, LineNote};
 
 /// The widest indent of a whole file, as text has that is copied out of a document.
 const WIDEST_INDENT: usize = 8;
@@ -17,7 +17,7 @@ pub(super) struct Fences {
     pub(super) body: usize,
     pub(super) body_line: usize,
     /// Parts that had to be overlooked.
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<LineNote>,
 }
 
 /// A line with its place in the text.
@@ -76,7 +76,7 @@ pub(super) fn find(text: &str) -> Result<Option<Fences>, FrontmatterError> {
     let close = close.or_else(|| {
         let line = long_close?;
         let message = "the frontmatter is closed by a long rule; write `---`";
-        let note = Note { line: line.number, message: message.to_owned() };
+        let note = LineNote { line: line.number, message: message.to_owned() };
         Some((line, Some(note)))
     });
     let has_keys = starts_with_key == Some(true);
@@ -111,7 +111,7 @@ fn unclosed(text: &str, open: &Line<'_>) -> Result<Fences, FrontmatterError> {
         end = (line.end, line.number + 1);
     }
     let message = "the frontmatter has no closing `---`; it ends at the first empty line";
-    let note = Note { line: end.1.saturating_sub(1), message: message.to_owned() };
+    let note = LineNote { line: end.1.saturating_sub(1), message: message.to_owned() };
     Ok(Fences {
         block: open.end..end.0,
         first_line: open.number + 1,

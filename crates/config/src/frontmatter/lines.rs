@@ -4,7 +4,7 @@
 //! read becomes the text that it is, and costs no other key anything.
 
 use super::value::{Member, Shape, Value};
-use super::{Grammar, Note, yaml};
+use super::{Grammar, LineNote, yaml};
 
 /// Words that people put before the lines of a conversation.
 const SPEAKERS: [&str; 18] = [
@@ -30,15 +30,15 @@ const SPEAKERS: [&str; 18] = [
 
 /// The lines of a block.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct BlockLines {
     pub(super) members: Vec<Member>,
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<LineNote>,
     /// The end of the block if no fence closed it: the place in it and the line.
     pub(super) end: Option<(usize, usize)>,
 }
 
 /// A key with the lines of its value.
-struct Piece<'t> {
+struct KeyLines<'t> {
     key: &'t str,
     line: usize,
     /// The text on the line of the key, after its colon.
@@ -63,8 +63,8 @@ pub(super) fn key_of(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Reads a block. Every line is looked at a fixed number of times.
-pub(super) fn read(block: &str, first_line: usize, grammar: &Grammar<'_>) -> Lines {
-    let mut found = Lines::default();
+pub(super) fn read(block: &str, first_line: usize, grammar: &Grammar<'_>) -> BlockLines {
+    let mut found = BlockLines::default();
     let members = cut(block, first_line, grammar, &mut found).into_iter().map(|piece| {
         let value = read_piece(&piece, block, grammar);
         Member { key: piece.key.to_owned(), line: piece.line, value }
@@ -80,9 +80,9 @@ fn cut<'t>(
     block: &'t str,
     first_line: usize,
     grammar: &Grammar<'_>,
-    found: &mut Lines,
-) -> Vec<Piece<'t>> {
-    let mut pieces: Vec<Piece<'t>> = Vec::new();
+    found: &mut BlockLines,
+) -> Vec<KeyLines<'t>> {
+    let mut pieces: Vec<KeyLines<'t>> = Vec::new();
     let mut lines = (first_line..).zip(block.split_inclusive('\n')).peekable();
     let mut at = 0;
     while let Some((number, line)) = lines.next() {
@@ -92,7 +92,7 @@ fn cut<'t>(
         if let Some((key, rest)) = key_of(text)
             && begins_piece(key, pieces.last(), grammar)
         {
-            pieces.push(Piece {
+            pieces.push(KeyLines {
                 key,
                 line: number,
                 head: rest.trim(),
@@ -107,7 +107,7 @@ fn cut<'t>(
             if next.is_none_or(|(key, _)| !grammar.is_known(key)) {
                 found.end = Some((start, number));
                 let message = "the frontmatter has no closing `---` before the text begins";
-                found.notes.push(Note { line: number, message: message.to_owned() });
+                found.notes.push(LineNote { line: number, message: message.to_owned() });
                 break;
             }
             continue;
@@ -121,7 +121,7 @@ fn cut<'t>(
 }
 
 /// Whether a key begins something new, or is a line of the value before it.
-fn begins_piece(key: &str, current: Option<&Piece<'_>>, grammar: &Grammar<'_>) -> bool {
+fn begins_piece(key: &str, current: Option<&KeyLines<'_>>, grammar: &Grammar<'_>) -> bool {
     let Some(current) = current else { return true };
     if grammar.is_known(key) {
         return true;
@@ -134,7 +134,7 @@ fn begins_piece(key: &str, current: Option<&Piece<'_>>, grammar: &Grammar<'_>) -
     !(is_speech && current.is_prose())
 }
 
-impl Piece<'_> {
+impl KeyLines<'_> {
     /// The key and all of its lines.
     fn whole<'t>(&self, block: &'t str) -> &'t str {
         block.get(self.starts.0..self.starts.1 + self.following.len()).unwrap_or_default()
@@ -163,7 +163,7 @@ fn is_heading_or_fence(line: &str) -> bool {
 }
 
 /// The value of a piece: what YAML makes of it, or else what a person does.
-fn read_piece(piece: &Piece<'_>, block: &str, grammar: &Grammar<'_>) -> Value {
+fn read_piece(piece: &KeyLines<'_>, block: &str, grammar: &Grammar<'_>) -> Value {
     if let Ok(read) = yaml::parse(piece.whole(block), piece.line)
         && let [member] = read.members.as_slice()
         && member.key == piece.key
@@ -175,7 +175,7 @@ fn read_piece(piece: &Piece<'_>, block: &str, grammar: &Grammar<'_>) -> Value {
     by_hand(piece, grammar)
 }
 
-fn by_hand(piece: &Piece<'_>, grammar: &Grammar<'_>) -> Value {
+fn by_hand(piece: &KeyLines<'_>, grammar: &Grammar<'_>) -> Value {
     let (head, following) = (piece.head, piece.following);
     let line = piece.line;
     if grammar.is_raw(piece.key) {

@@ -71,7 +71,7 @@ pub(super) fn read_server(
     origin: McpOrigin,
     variables: &McpVariables<'_>,
 ) -> ParsedServer {
-    let mut reader = Reader {
+    let mut reader = EntryReader {
         name: printable(name),
         origin,
         variables,
@@ -80,11 +80,11 @@ pub(super) fn read_server(
         is_broken: false,
     };
     let server = reader.server(name, node);
-    let Reader { problems, endpoint, is_broken, .. } = reader;
+    let EntryReader { problems, endpoint, is_broken, .. } = reader;
     ParsedServer { server: server.filter(|_| !is_broken), endpoint, problems }
 }
 
-struct Reader<'r> {
+struct EntryReader<'r> {
     name: String,
     origin: McpOrigin,
     variables: &'r McpVariables<'r>,
@@ -94,7 +94,7 @@ struct Reader<'r> {
     is_broken: bool,
 }
 
-impl Reader<'_> {
+impl EntryReader<'_> {
     fn server(&mut self, name: &str, node: &Node) -> Option<McpServer> {
         if let Some(problem) = name_problem(name) {
             self.refuse(node.line, &problem);

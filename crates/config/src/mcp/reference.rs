@@ -24,7 +24,8 @@ pub fn parse_references(
     origin: &McpOrigin,
     variables: &McpVariables<'_>,
 ) -> (Vec<McpReference>, Vec<Problem>) {
-    let mut reading = Reading { origin, variables, found: Vec::new(), problems: Vec::new() };
+    let mut reading =
+        ReferenceReader { origin, variables, found: Vec::new(), problems: Vec::new() };
     match value {
         Value::Null => {}
         Value::String(name) => reading.named(name),
@@ -35,14 +36,14 @@ pub fn parse_references(
     (reading.found, reading.problems)
 }
 
-struct Reading<'r> {
+struct ReferenceReader<'r> {
     origin: &'r McpOrigin,
     variables: &'r McpVariables<'r>,
     found: Vec<McpReference>,
     problems: Vec<Problem>,
 }
 
-impl Reading<'_> {
+impl ReferenceReader<'_> {
     fn item(&mut self, item: &Value) {
         match item {
             Value::String(name) => self.named(name),

@@ -11,7 +11,7 @@ use super::{McpOrigin, McpScope};
 use crate::Problem;
 use crate::files::{self, FileError, LARGEST_SETTINGS};
 use crate::paths::{Dirs, repo_root};
-use crate::settings::document::{self, Json, Member, Node};
+use crate::settings::document::{self, Json, JsonMember, Node};
 use crate::settings::{Settings, Standing, closest, printable};
 use crate::trust::{PowerItem, TrustKey};
 
@@ -133,13 +133,13 @@ pub struct McpSources<'s> {
 
 /// A server as it was found.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct ServerEntry {
     pub(super) name: String,
     pub(super) node: Node,
     pub(super) origin: McpOrigin,
 }
 
-impl Entry {
+impl ServerEntry {
     /// The item that has to be accepted before a server of the project runs; `None` for servers of others.
     pub(super) fn power_item(&self) -> Option<PowerItem> {
         let file = self.origin.file.as_ref().filter(|_| self.origin.scope == McpScope::Project)?;
@@ -151,8 +151,8 @@ impl Entry {
 
 /// Everything that was found, the strongest first.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) entries: Vec<Entry>,
+pub(super) struct FoundServers {
+    pub(super) entries: Vec<ServerEntry>,
     pub(super) choices: Vec<Choices>,
     /// The managed file, where there is one: then nothing else counts.
     pub(super) managed: Option<PathBuf>,
@@ -167,7 +167,7 @@ pub(super) struct Choices {
     pub(super) disabled: Vec<String>,
 }
 
-impl Found {
+impl FoundServers {
     pub(super) fn look(sources: &McpSources<'_>) -> Self {
         let mut found = Self::default();
         let levels = sources.settings.sources().levels;
@@ -256,7 +256,7 @@ impl Found {
             return self.problem(path, root.line, message);
         };
         let has_servers = members.iter().any(|member| member.name == SERVERS);
-        let (wrapped, others): (Vec<Member>, Vec<Member>) =
+        let (wrapped, others): (Vec<JsonMember>, Vec<JsonMember>) =
             members.into_iter().partition(|member| member.name == SERVERS);
         if let Some(member) = wrapped.into_iter().next_back() {
             self.servers(scope, path, member.node);
@@ -291,10 +291,10 @@ impl Found {
         }
     }
 
-    fn entries(&mut self, scope: &McpScope, path: &Path, members: Vec<Member>) {
+    fn entries(&mut self, scope: &McpScope, path: &Path, members: Vec<JsonMember>) {
         let mut seen = HashSet::new();
         let mut entries = Vec::new();
-        for Member { name, node } in members.into_iter().rev() {
+        for JsonMember { name, node } in members.into_iter().rev() {
             if !seen.insert(name.clone()) {
                 let name = printable(&name);
                 let message =
@@ -307,7 +307,7 @@ impl Found {
                 file: (path != Path::new(FLAG)).then(|| path.to_owned()),
                 line: Some(node.line),
             };
-            entries.push(Entry { name, node, origin });
+            entries.push(ServerEntry { name, node, origin });
         }
         entries.reverse();
         self.entries.append(&mut entries);

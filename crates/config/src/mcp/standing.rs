@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::policy::Policy;
-use super::sources::{Choices, Found};
+use super::sources::{Choices, FoundServers};
 use super::{Declared, McpApproval, McpOrigin, McpScope, McpServer, McpSources};
 use crate::Problem;
 use crate::agents::AgentSource;
@@ -117,7 +117,7 @@ impl fmt::Display for McpDenial {
 
 /// All that decides about servers.
 #[derive(Clone, Debug)]
-pub(super) struct Judge {
+pub(super) struct ServerPolicy {
     managed: Option<PathBuf>,
     is_strict: bool,
     policy: Policy,
@@ -130,10 +130,10 @@ pub(super) struct Judge {
     approval: McpApproval,
 }
 
-impl Judge {
+impl ServerPolicy {
     pub(super) fn new(
         sources: &McpSources<'_>,
-        found: &mut Found,
+        found: &mut FoundServers,
         problems: &mut Vec<Problem>,
     ) -> Self {
         let settings = sources.settings.mcp();

@@ -11,8 +11,8 @@ use centurion_protocol::bounded;
 use globset::GlobSet;
 
 use super::markdown::{self, Import};
-use super::rules::{self, ConditionalRule, RuleText};
-use super::{MemoryFile, MemorySources, Origin, Scope};
+use super::rules::{self, ConditionalRule, RuleFile};
+use super::{MemoryFile, MemoryOrigin, MemorySources, Scope};
 use crate::Problem;
 use crate::files::LEADS_OUT;
 
@@ -37,7 +37,7 @@ pub(super) struct Loader<'m> {
 
 /// By what a file is reached, which decides where it may lie.
 #[derive(Clone, Copy)]
-enum Reach<'p> {
+enum FileReach<'p> {
     /// It belongs to this directory.
     Own(&'p Path),
     /// A file imports it.
@@ -49,7 +49,7 @@ struct Source<'t> {
     path: &'t Path,
     real: &'t Path,
     scope: Scope,
-    origin: Origin,
+    origin: MemoryOrigin,
     text: &'t str,
     first_line: usize,
 }
@@ -78,7 +78,7 @@ impl<'m> Loader<'m> {
             self.files.push(MemoryFile {
                 path: path.clone(),
                 scope: Scope::Managed,
-                origin: Origin::Named,
+                origin: MemoryOrigin::Named,
                 content: text.clone(),
             });
         }
@@ -149,9 +149,9 @@ impl<'m> Loader<'m> {
     /// Reads a file of a directory if it is there.
     fn file(&mut self, path: &Path, owner: &Path, scope: Scope) {
         if self.is_file(path)
-            && let Some((real, text)) = self.read(path, scope, Reach::Own(owner))
+            && let Some((real, text)) = self.read(path, scope, FileReach::Own(owner))
         {
-            let origin = Origin::Named;
+            let origin = MemoryOrigin::Named;
             let text = Source { path, real: &real, scope, origin, text: &text, first_line: 1 };
             self.add(text, 0);
         }
@@ -160,7 +160,7 @@ impl<'m> Loader<'m> {
     fn rules(&mut self, directory: &Path, base: &Path, scope: Scope) {
         for path in rules::find(directory) {
             if self.is_file(&path)
-                && let Some((real, text)) = self.read(&path, scope, Reach::Own(base))
+                && let Some((real, text)) = self.read(&path, scope, FileReach::Own(base))
             {
                 self.rule(path, real, &text, base, scope);
             }
@@ -168,13 +168,13 @@ impl<'m> Loader<'m> {
     }
 
     fn rule(&mut self, path: PathBuf, real: PathBuf, text: &str, base: &Path, scope: Scope) {
-        let rule = RuleText::parse(text);
+        let rule = RuleFile::parse(text);
         if let Some((line, message)) = rule.problem {
             self.problem(&path, Some(line), message);
         }
-        let RuleText { body, first_line, .. } = rule;
+        let RuleFile { body, first_line, .. } = rule;
         let Some((patterns, globs)) = rule.condition else {
-            let (path, real, origin) = (path.as_path(), real.as_path(), Origin::Rule);
+            let (path, real, origin) = (path.as_path(), real.as_path(), MemoryOrigin::Rule);
             self.add(Source { path, real, scope, origin, text: body, first_line }, 0);
             return;
         };
@@ -196,7 +196,7 @@ impl<'m> Loader<'m> {
             path: &rule.path,
             real: &rule.real,
             scope: rule.scope,
-            origin: Origin::ScopedRule(rule.patterns.clone()),
+            origin: MemoryOrigin::ScopedRule(rule.patterns.clone()),
             text: &rule.body,
             first_line: rule.first_line,
         };
@@ -236,7 +236,7 @@ impl<'m> Loader<'m> {
             self.problem(from, Some(import.line), message);
             return;
         }
-        if !self.may_read(&real_or_self(&target), scope, Reach::Import(from)) {
+        if !self.may_read(&real_or_self(&target), scope, FileReach::Import(from)) {
             let message = format!(
                 "the import `@{name}` leads outside the project and is not followed until external \
                  imports are allowed"
@@ -244,8 +244,8 @@ impl<'m> Loader<'m> {
             self.problem(from, Some(import.line), message);
             return;
         }
-        if let Some((real, text)) = self.read(&target, scope, Reach::Import(from)) {
-            let origin = Origin::ImportedBy(from.to_owned());
+        if let Some((real, text)) = self.read(&target, scope, FileReach::Import(from)) {
+            let origin = MemoryOrigin::ImportedBy(from.to_owned());
             let text =
                 Source { path: &target, real: &real, scope, origin, text: &text, first_line: 1 };
             self.add(text, depth);
@@ -270,18 +270,18 @@ impl<'m> Loader<'m> {
     /// anywhere; what a project brings must be in the project, in the directory it belongs to, or beside
     /// the file that imports it. A link that leads elsewhere could show any file of the user's: it counts
     /// only where the folder is trusted, and only to Markdown.
-    fn may_read(&self, real: &Path, scope: Scope, reach: Reach<'_>) -> bool {
+    fn may_read(&self, real: &Path, scope: Scope, reach: FileReach<'_>) -> bool {
         if scope.is_trusted() || self.sources.allow_external_imports || self.is_in_project(real) {
             return true;
         }
         let (near, may_link) = match reach {
             // Directories above the working directory are as they are called. Of those below, some may be
             // links themselves: there, only what is in the project counts.
-            Reach::Own(directory) => (
+            FileReach::Own(directory) => (
                 Some(directory).filter(|directory| self.sources.cwd.starts_with(directory)),
                 self.sources.follow_links_outside,
             ),
-            Reach::Import(from) => (from.parent(), false),
+            FileReach::Import(from) => (from.parent(), false),
         };
         let is_near = near
             .and_then(|near| near.canonicalize().ok())
@@ -314,7 +314,12 @@ impl<'m> Loader<'m> {
 
     /// The real path and the text of a file that is wanted and was not read before. What was judged is what
     /// is opened: a link that comes up meanwhile is not followed.
-    fn read(&mut self, path: &Path, scope: Scope, reach: Reach<'_>) -> Option<(PathBuf, String)> {
+    fn read(
+        &mut self,
+        path: &Path,
+        scope: Scope,
+        reach: FileReach<'_>,
+    ) -> Option<(PathBuf, String)> {
         let real = match path.canonicalize() {
             Ok(real) => real,
             Err(error) => {

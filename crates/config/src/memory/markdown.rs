@@ -23,7 +23,8 @@ pub(super) fn scan(text: &str, first_line: usize) -> Scan<'_> {
     if !comments && !mentions {
         return Scan { text: Cow::Borrowed(text), imports: Vec::new() };
     }
-    let mut scanner = Scanner { kept: String::with_capacity(text.len()), ..Scanner::default() };
+    let mut scanner =
+        MarkdownScanner { kept: String::with_capacity(text.len()), ..MarkdownScanner::default() };
     let mut offset = 0;
     for (number, line) in (first_line..).zip(text.split_inclusive('\n')) {
         let after = text.get(offset..).unwrap_or_default();
@@ -36,7 +37,7 @@ pub(super) fn scan(text: &str, first_line: usize) -> Scan<'_> {
 }
 
 #[derive(Default)]
-struct Scanner {
+struct MarkdownScanner {
     kept: String,
     imports: Vec<Import>,
     fence: Option<Fence>,
@@ -53,7 +54,7 @@ struct Fence {
     length: usize,
 }
 
-impl Scanner {
+impl MarkdownScanner {
     /// Takes one line; `rest` is the text from its start on.
     fn line(&mut self, number: usize, line: &str, rest: &str) {
         if let Some(fence) = self.fence {

@@ -33,7 +33,7 @@ impl ConditionalRule {
 }
 
 /// A rule's file, taken apart.
-pub(super) struct RuleText<'t> {
+pub(super) struct RuleFile<'t> {
     pub(super) body: &'t str,
     pub(super) first_line: usize,
     /// `None` for a rule that always applies.
@@ -42,7 +42,7 @@ pub(super) struct RuleText<'t> {
     pub(super) problem: Option<(usize, String)>,
 }
 
-impl<'t> RuleText<'t> {
+impl<'t> RuleFile<'t> {
     pub(super) fn parse(text: &'t str) -> Self {
         let always =
             |body, first_line, problem| Self { body, first_line, condition: None, problem };
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_says_so() {
         assert!(paths_of("a: [\n# paths\n").unwrap_err().contains("cannot be read"));
-        let rule = RuleText::parse("---\npaths: 'a['\n---\nbody");
+        let rule = RuleFile::parse("---\npaths: 'a['\n---\nbody");
         assert_eq!(rule.problem.unwrap().0, 2);
         assert!(rule.condition.is_some_and(|(_, globs)| globs.is_empty()));
     }

@@ -24,7 +24,7 @@ const DEEPEST: usize = 16;
 
 /// The reason why the whole of a plugin cannot be compared with what was accepted.
 #[derive(Debug, Error)]
-enum TreeError {
+enum PluginTreeError {
     #[error("{} cannot be read: {error}", path.display())]
     Unreadable { path: PathBuf, error: io::Error },
     #[error("{} {error}", path.display())]
@@ -87,10 +87,11 @@ pub(crate) fn directory_power(directory: &Path) -> Vec<PowerItem> {
 }
 
 /// The whole of a plugin as one item: its files by their hashes, and the commands that may run others.
-fn power_item(root: &Path) -> Result<PowerItem, TreeError> {
-    let unreadable = |error| TreeError::Unreadable { path: root.to_owned(), error };
+fn power_item(root: &Path) -> Result<PowerItem, PluginTreeError> {
+    let unreadable = |error| PluginTreeError::Unreadable { path: root.to_owned(), error };
     let root = &root.canonicalize().map_err(unreadable)?;
-    let mut tree = Tree { root, text: String::new(), commands: Vec::new(), files: 0, bytes: 0 };
+    let mut tree =
+        PluginWalk { root, text: String::new(), commands: Vec::new(), files: 0, bytes: 0 };
     tree.folder(Path::new(""), 0)?;
     let usual_name = root.file_name().unwrap_or_default().to_string_lossy();
     if let Ok(bundle) = Bundle::read(root, &usual_name) {
@@ -107,7 +108,7 @@ fn item_name(root: &Path) -> String {
 }
 
 /// A walk through all files of a plugin, in the order of their names.
-struct Tree<'r> {
+struct PluginWalk<'r> {
     /// Its real path.
     root: &'r Path,
     text: String,
@@ -116,15 +117,15 @@ struct Tree<'r> {
     bytes: u64,
 }
 
-impl Tree<'_> {
-    fn folder(&mut self, below: &Path, depth: usize) -> Result<(), TreeError> {
+impl PluginWalk<'_> {
+    fn folder(&mut self, below: &Path, depth: usize) -> Result<(), PluginTreeError> {
         let path = self.root.join(below);
-        let unreadable = |error| TreeError::Unreadable { path: path.clone(), error };
+        let unreadable = |error| PluginTreeError::Unreadable { path: path.clone(), error };
         let listed = Directory::open(&path).and_then(|directory| directory.list(MOST_FILES + 1));
         let mut entries = listed.map_err(unreadable)?;
         self.files += entries.len();
         if self.files > MOST_FILES || depth > DEEPEST {
-            return Err(TreeError::TooLarge);
+            return Err(PluginTreeError::TooLarge);
         }
         entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         for entry in entries {
@@ -134,18 +135,18 @@ impl Tree<'_> {
                 Kind::Directory => self.folder(&below, depth + 1)?,
                 Kind::File => self.file(&below, &path)?,
                 Kind::Link => self.link(&below, path)?,
-                Kind::Other => return Err(TreeError::Special(path)),
+                Kind::Other => return Err(PluginTreeError::Special(path)),
             }
         }
         Ok(())
     }
 
-    fn file(&mut self, below: &Path, path: &Path) -> Result<(), TreeError> {
-        let failed = |error| TreeError::File { path: path.to_owned(), error };
+    fn file(&mut self, below: &Path, path: &Path) -> Result<(), PluginTreeError> {
+        let failed = |error| PluginTreeError::File { path: path.to_owned(), error };
         let bytes = files::bytes_at(path, MOST_BYTES).map_err(failed)?;
         self.bytes += bytes.len() as u64;
         if self.bytes > MOST_BYTES {
-            return Err(TreeError::TooLarge);
+            return Err(PluginTreeError::TooLarge);
         }
         let _ = writeln!(self.text, "file\t{}\t{}", shown(below), blake3::hash(&bytes).to_hex());
         if below.extension().is_some_and(|it| it.eq_ignore_ascii_case("md")) {
@@ -157,11 +158,11 @@ impl Tree<'_> {
     }
 
     /// A link may lead to another part of the plugin: that is compared by itself.
-    fn link(&mut self, below: &Path, path: PathBuf) -> Result<(), TreeError> {
-        let unreadable = |error| TreeError::Unreadable { path: path.clone(), error };
+    fn link(&mut self, below: &Path, path: PathBuf) -> Result<(), PluginTreeError> {
+        let unreadable = |error| PluginTreeError::Unreadable { path: path.clone(), error };
         let target = fs::read_link(&path).map_err(unreadable)?;
         if !path.canonicalize().map_err(unreadable)?.starts_with(self.root) {
-            return Err(TreeError::LinkOut(path));
+            return Err(PluginTreeError::LinkOut(path));
         }
         let _ = writeln!(self.text, "link\t{}\t{}", shown(below), shown(&target));
         Ok(())

@@ -106,7 +106,7 @@ impl PluginLoader {
         {
             return Arc::clone(&last.catalog);
         }
-        let mut gathering = Gathering::new(sources);
+        let mut gathering = PluginGathering::new(sources);
         gathering.flagged();
         gathering.installed();
         gathering.among_skills();
@@ -132,7 +132,7 @@ impl PluginLoader {
 }
 
 /// A plugin on its way into a catalog.
-struct Candidate {
+struct PluginCandidate {
     id: PluginId,
     place: PluginPlace,
     bundle: Bundle,
@@ -140,16 +140,16 @@ struct Candidate {
     power: Power,
 }
 
-struct Gathering<'s> {
+struct PluginGathering<'s> {
     sources: &'s PluginSources,
     contents: StoreContents,
     policy: MarketplacePolicy,
     looks: Looks,
-    candidates: Vec<Candidate>,
+    candidates: Vec<PluginCandidate>,
     catalog: PluginCatalog,
 }
 
-impl<'s> Gathering<'s> {
+impl<'s> PluginGathering<'s> {
     fn new(sources: &'s PluginSources) -> Self {
         let mut looks = Looks::default();
         let mut contents = sources.stores.look(&mut looks);
@@ -182,7 +182,7 @@ impl<'s> Gathering<'s> {
                 self.disable(id, &bundle, WhyDisabled::Settings(origin));
                 continue;
             }
-            self.candidates.push(Candidate {
+            self.candidates.push(PluginCandidate {
                 id,
                 place: PluginPlace::Flag,
                 bundle,
@@ -234,7 +234,7 @@ impl<'s> Gathering<'s> {
             Decision::Off(why) => self.disable(id.clone(), &bundle, why),
             Decision::On(enabled_by, power) => {
                 let place = PluginPlace::Store(store.clone());
-                self.candidates.push(Candidate {
+                self.candidates.push(PluginCandidate {
                     id: id.clone(),
                     place,
                     bundle,
@@ -283,7 +283,7 @@ impl<'s> Gathering<'s> {
             Decision::On(by, power) => (by, power),
         };
         let place = PluginPlace::SkillsDir(root.parent().unwrap_or(root).to_owned());
-        self.candidates.push(Candidate { id, place, bundle, enabled_by, power });
+        self.candidates.push(PluginCandidate { id, place, bundle, enabled_by, power });
     }
 
     fn refuse(&mut self, root: &Path, error: &PluginNameError) {
@@ -354,8 +354,8 @@ impl<'s> Gathering<'s> {
         (self.catalog, self.looks)
     }
 
-    fn plugin(&mut self, candidate: Candidate) -> Plugin {
-        let Candidate { id, place, bundle, enabled_by, power } = candidate;
+    fn plugin(&mut self, candidate: PluginCandidate) -> Plugin {
+        let PluginCandidate { id, place, bundle, enabled_by, power } = candidate;
         let config = self.sources.settings.configs.get(id.to_string());
         let config = config.filter(|config| config.is_object());
         let (options, mut problems) =
@@ -395,7 +395,7 @@ fn denial_of_skills_dirs(settings: &Settings) -> Option<String> {
     Some(format!("{origin} lets no plugin of a directory of skills count"))
 }
 
-impl Candidate {
+impl PluginCandidate {
     /// Whether managed settings switch it on, against which the command line cannot prevail.
     fn is_forced(&self) -> bool {
         matches!(

@@ -15,7 +15,7 @@ use super::marketplace::MarketplaceEntry;
 use super::name::{PluginId, PluginNameError, check_marketplace_name, version_directory};
 use super::source::MarketplaceSource;
 use super::store::{INSTALLED, InstallScope, InstalledPlugin, KNOWN, PluginStores, records_of};
-use super::tree::{TreeError, copy_tree};
+use super::tree::{CopyError, copy_tree};
 use crate::Problem;
 use crate::files::{self, FileError};
 use crate::settings::draft::InTheWay;
@@ -31,7 +31,7 @@ pub enum StoreError {
     #[error("{}", listed(.0))]
     NoPlugin(Vec<Problem>),
     #[error(transparent)]
-    Tree(#[from] TreeError),
+    Tree(#[from] CopyError),
     #[error(transparent)]
     Edit(#[from] EditError),
     #[error(transparent)]

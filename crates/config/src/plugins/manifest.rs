@@ -9,7 +9,7 @@ use super::name::check_plugin_name;
 use super::options::{UserOption, read_options};
 use crate::Problem;
 use crate::fields::Located;
-use crate::settings::document::{self, Json, Member, Node};
+use crate::settings::document::{self, Json, JsonMember, Node};
 use crate::settings::{closest, printable};
 
 /// The most unknown fields that are told.
@@ -56,7 +56,7 @@ pub(super) enum Reference {
 
 /// The shape of a field's value.
 #[derive(Clone, Copy)]
-enum Shape {
+enum FieldShape {
     Text,
     TextOrObject,
     Switch,
@@ -81,33 +81,33 @@ enum Use {
     NotYet,
 }
 
-const FIELDS: [(&str, Shape, Use); 26] = [
-    ("$schema", Shape::Text, Use::Idle),
-    ("name", Shape::Text, Use::Read),
-    ("displayName", Shape::Text, Use::Read),
-    ("version", Shape::Text, Use::Read),
-    ("description", Shape::Text, Use::Read),
-    ("author", Shape::TextOrObject, Use::Read),
-    ("homepage", Shape::Text, Use::Read),
-    ("repository", Shape::TextOrObject, Use::Read),
-    ("license", Shape::Text, Use::Read),
-    ("keywords", Shape::Texts, Use::Read),
-    ("metadata", Shape::Anything, Use::Idle),
-    ("defaultEnabled", Shape::Switch, Use::Read),
-    ("agents", Shape::Paths, Use::Read),
-    ("skills", Shape::Paths, Use::Read),
-    ("commands", Shape::Commands, Use::Read),
-    ("hooks", Shape::References, Use::Read),
-    ("mcpServers", Shape::References, Use::Read),
-    ("userConfig", Shape::Object, Use::Read),
-    ("settings", Shape::Object, Use::Read),
-    ("workflows", Shape::Paths, Use::NotYet),
-    ("outputStyles", Shape::Paths, Use::NotYet),
-    ("lspServers", Shape::References, Use::NotYet),
-    ("experimental", Shape::Anything, Use::NotYet),
-    ("channels", Shape::Anything, Use::NotYet),
-    ("dependencies", Shape::Anything, Use::NotYet),
-    ("monitors", Shape::Anything, Use::NotYet),
+const FIELDS: [(&str, FieldShape, Use); 26] = [
+    ("$schema", FieldShape::Text, Use::Idle),
+    ("name", FieldShape::Text, Use::Read),
+    ("displayName", FieldShape::Text, Use::Read),
+    ("version", FieldShape::Text, Use::Read),
+    ("description", FieldShape::Text, Use::Read),
+    ("author", FieldShape::TextOrObject, Use::Read),
+    ("homepage", FieldShape::Text, Use::Read),
+    ("repository", FieldShape::TextOrObject, Use::Read),
+    ("license", FieldShape::Text, Use::Read),
+    ("keywords", FieldShape::Texts, Use::Read),
+    ("metadata", FieldShape::Anything, Use::Idle),
+    ("defaultEnabled", FieldShape::Switch, Use::Read),
+    ("agents", FieldShape::Paths, Use::Read),
+    ("skills", FieldShape::Paths, Use::Read),
+    ("commands", FieldShape::Commands, Use::Read),
+    ("hooks", FieldShape::References, Use::Read),
+    ("mcpServers", FieldShape::References, Use::Read),
+    ("userConfig", FieldShape::Object, Use::Read),
+    ("settings", FieldShape::Object, Use::Read),
+    ("workflows", FieldShape::Paths, Use::NotYet),
+    ("outputStyles", FieldShape::Paths, Use::NotYet),
+    ("lspServers", FieldShape::References, Use::NotYet),
+    ("experimental", FieldShape::Anything, Use::NotYet),
+    ("channels", FieldShape::Anything, Use::NotYet),
+    ("dependencies", FieldShape::Anything, Use::NotYet),
+    ("monitors", FieldShape::Anything, Use::NotYet),
 ];
 
 /// The folder of the better place.
@@ -142,7 +142,8 @@ pub(super) fn read_manifest(
     text: &str,
     path: &Path,
 ) -> Result<(Manifest, Vec<Problem>), Vec<Problem>> {
-    let mut reader = Reader { path: path.to_owned(), errors: Vec::new(), remarks: Vec::new() };
+    let mut reader =
+        ManifestReader { path: path.to_owned(), errors: Vec::new(), remarks: Vec::new() };
     let root = document::parse(text).map_err(|error| {
         vec![Problem { path: path.to_owned(), line: error.line(), message: error.to_string() }]
     })?;
@@ -153,13 +154,13 @@ pub(super) fn read_manifest(
     }
 }
 
-struct Reader {
+struct ManifestReader {
     path: PathBuf,
     errors: Vec<Problem>,
     remarks: Vec<Problem>,
 }
 
-impl Reader {
+impl ManifestReader {
     fn problem(&self, line: usize, message: String) -> Problem {
         Problem { path: self.path.clone(), line: Some(line), message }
     }
@@ -224,10 +225,10 @@ impl Reader {
     }
 
     /// Tells of fields of the wrong type, and of those that do nothing.
-    fn check_fields(&mut self, members: &[Member]) {
+    fn check_fields(&mut self, members: &[JsonMember]) {
         let known = FIELDS.map(|(name, ..)| name);
         let mut unknown = 0;
-        for Member { name, node } in members {
+        for JsonMember { name, node } in members {
             let Some((_, shape, purpose)) = FIELDS.iter().find(|(field, ..)| field == name) else {
                 unknown += 1;
                 if unknown <= MOST_UNKNOWN {
@@ -259,7 +260,7 @@ impl Reader {
     }
 }
 
-fn fits(shape: Shape, node: &Node) -> bool {
+fn fits(shape: FieldShape, node: &Node) -> bool {
     let is_text = |node: &Node| matches!(node.json, Json::Text(_));
     let is_object = |node: &Node| matches!(node.json, Json::Object(_));
     let is_reference = |node: &Node| is_text(node) || is_object(node);
@@ -268,37 +269,37 @@ fn fits(shape: Shape, node: &Node) -> bool {
         _ => false,
     };
     match shape {
-        Shape::Anything => true,
-        Shape::Text => is_text(node),
-        Shape::TextOrObject => is_reference(node),
-        Shape::Switch => matches!(node.json, Json::Bool(_)),
-        Shape::Texts => are_all(&is_text),
-        Shape::Paths => is_text(node) || are_all(&is_text),
-        Shape::Commands => match &node.json {
+        FieldShape::Anything => true,
+        FieldShape::Text => is_text(node),
+        FieldShape::TextOrObject => is_reference(node),
+        FieldShape::Switch => matches!(node.json, Json::Bool(_)),
+        FieldShape::Texts => are_all(&is_text),
+        FieldShape::Paths => is_text(node) || are_all(&is_text),
+        FieldShape::Commands => match &node.json {
             Json::Object(members) => {
                 members.iter().all(|it| it.node.get("source").is_some_and(is_text))
             }
-            _ => fits(Shape::Paths, node),
+            _ => fits(FieldShape::Paths, node),
         },
-        Shape::References => is_reference(node) || are_all(&is_reference),
-        Shape::Object => is_object(node),
+        FieldShape::References => is_reference(node) || are_all(&is_reference),
+        FieldShape::Object => is_object(node),
     }
 }
 
 /// The shape of a field's value, to follow "must be".
-fn wanted(shape: Shape) -> &'static str {
+fn wanted(shape: FieldShape) -> &'static str {
     match shape {
-        Shape::Text => "text",
-        Shape::TextOrObject => "text or an object",
-        Shape::Switch => "true or false",
-        Shape::Texts => "a list of texts",
-        Shape::Paths => "a path or a list of paths",
-        Shape::Commands => {
+        FieldShape::Text => "text",
+        FieldShape::TextOrObject => "text or an object",
+        FieldShape::Switch => "true or false",
+        FieldShape::Texts => "a list of texts",
+        FieldShape::Paths => "a path or a list of paths",
+        FieldShape::Commands => {
             "a path, a list of paths, or an object of commands that each have a `source`"
         }
-        Shape::References => "a path, an object, or a list of these",
-        Shape::Object => "an object",
-        Shape::Anything => "something",
+        FieldShape::References => "a path, an object, or a list of these",
+        FieldShape::Object => "an object",
+        FieldShape::Anything => "something",
     }
 }
 

@@ -10,19 +10,19 @@ use serde_json::Value;
 
 use super::manifest::text_of;
 use crate::Problem;
-use crate::settings::document::{Json, Member, Node};
+use crate::settings::document::{Json, JsonMember, Node};
 use crate::settings::{closest, printable};
 
-const KINDS: [(&str, Kind); 5] = [
-    ("string", Kind::Text),
-    ("number", Kind::Number),
-    ("boolean", Kind::Switch),
-    ("directory", Kind::Text),
-    ("file", Kind::Text),
+const KINDS: [(&str, OptionKind); 5] = [
+    ("string", OptionKind::Text),
+    ("number", OptionKind::Number),
+    ("boolean", OptionKind::Switch),
+    ("directory", OptionKind::Text),
+    ("file", OptionKind::Text),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum OptionKind {
     Text,
     Number,
     Switch,
@@ -32,7 +32,7 @@ enum Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct UserOption {
     key: String,
-    kind: Kind,
+    kind: OptionKind,
     is_sensitive: bool,
     is_required: bool,
     /// Whether it is a list of such values.
@@ -46,7 +46,7 @@ pub(super) fn read_options(node: &Node, path: &Path) -> (Vec<UserOption>, Vec<Pr
     let Json::Object(members) = &node.json else { return (Vec::new(), Vec::new()) };
     let mut errors = Vec::new();
     let mut options = Vec::new();
-    for Member { name, node } in members {
+    for JsonMember { name, node } in members {
         match read_option(name, node) {
             Ok(option) => options.push(option),
             Err((line, message)) => {
@@ -67,7 +67,7 @@ fn read_option(key: &str, node: &Node) -> Result<UserOption, (usize, String)> {
         return Err((node.line, format!("must be an object, and is {}", node.kind())));
     }
     let kind = match node.get("type") {
-        None => Kind::Text,
+        None => OptionKind::Text,
         Some(kind) => {
             let name = text_of(kind).unwrap_or_default();
             let known = KINDS.iter().find(|(it, _)| *it == name).map(|(_, kind)| *kind);
@@ -111,9 +111,9 @@ impl UserOption {
 
     fn one(&self, value: &Value) -> Option<String> {
         match (self.kind, value) {
-            (Kind::Text, Value::String(text)) if !text.contains('\0') => Some(text.clone()),
-            (Kind::Number, Value::Number(number)) => Some(number.to_string()),
-            (Kind::Switch, Value::Bool(value)) => Some(value.to_string()),
+            (OptionKind::Text, Value::String(text)) if !text.contains('\0') => Some(text.clone()),
+            (OptionKind::Number, Value::Number(number)) => Some(number.to_string()),
+            (OptionKind::Switch, Value::Bool(value)) => Some(value.to_string()),
             _ => None,
         }
     }

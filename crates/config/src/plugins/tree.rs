@@ -15,7 +15,7 @@ const DEEPEST: usize = 32;
 
 /// The reason why a tree cannot be copied.
 #[derive(Debug, Error)]
-pub enum TreeError {
+pub enum CopyError {
     #[error("{} cannot be copied: {error}", path.display())]
     Copy { path: PathBuf, error: io::Error },
     #[error("{} is no directory", .0.display())]
@@ -28,14 +28,14 @@ pub enum TreeError {
 
 /// Copies a directory to a place where nothing is; gives what was left out. History of git is not copied,
 /// nor is anything that is no file, nor a link that would lead elsewhere from its new place.
-pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<Vec<Problem>, TreeError> {
-    let failed = |error| TreeError::Copy { path: from.to_owned(), error };
+pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<Vec<Problem>, CopyError> {
+    let failed = |error| CopyError::Copy { path: from.to_owned(), error };
     let real = from.canonicalize().map_err(failed)?;
     if !real.is_dir() {
-        return Err(TreeError::NoDirectory(from.to_owned()));
+        return Err(CopyError::NoDirectory(from.to_owned()));
     }
     if to.starts_with(&real) {
-        return Err(TreeError::Inside(from.to_owned()));
+        return Err(CopyError::Inside(from.to_owned()));
     }
     let mut copy = Copy { root: real.clone(), left_out: Vec::new(), files: 0, bytes: 0 };
     copy.directory(&real, to, 0)?;
@@ -50,11 +50,11 @@ struct Copy {
 }
 
 impl Copy {
-    fn directory(&mut self, from: &Path, to: &Path, depth: usize) -> Result<(), TreeError> {
+    fn directory(&mut self, from: &Path, to: &Path, depth: usize) -> Result<(), CopyError> {
         if depth > DEEPEST {
             return Err(self.too_large(format!("folders lie more than {DEEPEST} deep")));
         }
-        let failed = |error| TreeError::Copy { path: from.to_owned(), error };
+        let failed = |error| CopyError::Copy { path: from.to_owned(), error };
         fs::create_dir(to).map_err(failed)?;
         for entry in fs::read_dir(from).map_err(failed)? {
             let entry = entry.map_err(failed)?;
@@ -78,14 +78,14 @@ impl Copy {
         Ok(())
     }
 
-    fn count(&mut self, path: &Path) -> Result<(), TreeError> {
+    fn count(&mut self, path: &Path) -> Result<(), CopyError> {
         self.files += 1;
         if self.files > MOST_FILES {
             return Err(self.too_large(format!("it has more than {MOST_FILES} files")));
         }
         let metadata = path.symlink_metadata();
         let metadata =
-            metadata.map_err(|error| TreeError::Copy { path: path.to_owned(), error })?;
+            metadata.map_err(|error| CopyError::Copy { path: path.to_owned(), error })?;
         self.bytes += metadata.len();
         if self.bytes > MOST_BYTES {
             let limit = format!("it has more than {} MiB", MOST_BYTES / 1024 / 1024);
@@ -94,8 +94,8 @@ impl Copy {
         Ok(())
     }
 
-    fn too_large(&self, limit: String) -> TreeError {
-        TreeError::TooLarge { path: self.root.clone(), limit }
+    fn too_large(&self, limit: String) -> CopyError {
+        CopyError::TooLarge { path: self.root.clone(), limit }
     }
 
     fn leave_out(&mut self, path: &Path, message: &str) {
@@ -104,8 +104,8 @@ impl Copy {
     }
 
     /// A link stays one if it is relative and leads to something that is copied, too.
-    fn link(&mut self, from: &Path, to: &Path) -> Result<(), TreeError> {
-        let failed = |error| TreeError::Copy { path: from.to_owned(), error };
+    fn link(&mut self, from: &Path, to: &Path) -> Result<(), CopyError> {
+        let failed = |error| CopyError::Copy { path: from.to_owned(), error };
         let written = fs::read_link(from).map_err(failed)?;
         let is_inside = from.canonicalize().is_ok_and(|real| real.starts_with(&self.root));
         if written.is_absolute() || !is_inside {
@@ -116,8 +116,8 @@ impl Copy {
     }
 }
 
-fn copy_file(from: &Path, to: &Path) -> Result<(), TreeError> {
-    let failed = |error| TreeError::Copy { path: from.to_owned(), error };
+fn copy_file(from: &Path, to: &Path) -> Result<(), CopyError> {
+    let failed = |error| CopyError::Copy { path: from.to_owned(), error };
     fs::copy(from, to).map_err(failed)?;
     let mode = fs::metadata(to).map_err(failed)?.permissions().mode();
     // Nothing that changes who runs it, and nothing that its owner cannot replace.
@@ -155,9 +155,9 @@ mod tests {
         assert!(!to.join(".git").exists() && !to.join("a/far").is_symlink());
         assert!(matches!(
             copy_tree(&top.join("outside"), &top.join("x")),
-            Err(TreeError::NoDirectory(_))
+            Err(CopyError::NoDirectory(_))
         ));
-        assert!(matches!(copy_tree(&from, &from.join("a/x")), Err(TreeError::Inside(_))));
+        assert!(matches!(copy_tree(&from, &from.join("a/x")), Err(CopyError::Inside(_))));
         assert!(copy_tree(&top.join("none"), &top.join("x")).is_err());
     }
 }

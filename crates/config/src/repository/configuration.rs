@@ -315,7 +315,7 @@ fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
 /// The keys and values of a file of git's configuration, up to the first mistake: git reads no further, either. A key
 /// without a value is left out.
 fn entries(text: &str) -> Vec<(String, String)> {
-    let mut reader = Reader { rest: text.strip_prefix('\u{feff}').unwrap_or(text) };
+    let mut reader = GitConfigReader { rest: text.strip_prefix('\u{feff}').unwrap_or(text) };
     let mut entries = Vec::new();
     let mut section = String::new();
     loop {
@@ -336,11 +336,11 @@ fn entries(text: &str) -> Vec<(String, String)> {
     }
 }
 
-struct Reader<'a> {
+struct GitConfigReader<'a> {
     rest: &'a str,
 }
 
-impl Reader<'_> {
+impl GitConfigReader<'_> {
     fn next(&mut self) -> Option<char> {
         let mut characters = self.rest.chars();
         let first = characters.next()?;

@@ -27,7 +27,8 @@ pub(crate) fn gitlinks(git: &Path) -> Option<Vec<PathBuf>> {
     }
     let index = read(&file)?;
     // The index does not tell the length of names of objects; the entries do, unless both lengths would fit.
-    let mut readings = [20, 32].into_iter().filter_map(|hash| Index { bytes: &index, hash }.read());
+    let mut readings =
+        [20, 32].into_iter().filter_map(|hash| GitIndex { bytes: &index, hash }.read());
     let mut found = readings.next()?;
     if index_count(&index) > 0 && readings.next().is_some() {
         return None;
@@ -35,13 +36,13 @@ pub(crate) fn gitlinks(git: &Path) -> Option<Vec<PathBuf>> {
     if let Some(shared) = found.shared.take() {
         let index = read(&git.join(format!("sharedindex.{shared}")))?;
         let hash = shared.len() / 2;
-        found.links.extend(Index { bytes: &index, hash }.read()?.links);
+        found.links.extend(GitIndex { bytes: &index, hash }.read()?.links);
     }
     Some(found.links)
 }
 
 fn index_count(index: &[u8]) -> u32 {
-    Index { bytes: index, hash: 20 }.number(8).unwrap_or_default()
+    GitIndex { bytes: index, hash: 20 }.number(8).unwrap_or_default()
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -57,21 +58,21 @@ fn read(file: &Path) -> Option<Vec<u8>> {
 }
 
 #[derive(Default)]
-struct Found {
+struct IndexLinks {
     links: Vec<PathBuf>,
     /// The name of the index that this one adds to.
     shared: Option<String>,
 }
 
-struct Index<'a> {
+struct GitIndex<'a> {
     bytes: &'a [u8],
     /// The length of the names of objects.
     hash: usize,
 }
 
-impl Index<'_> {
-    fn read(&self) -> Option<Found> {
-        let mut found = Found::default();
+impl GitIndex<'_> {
+    fn read(&self) -> Option<IndexLinks> {
+        let mut found = IndexLinks::default();
         let version = self.number(4)?;
         let count = self.number(8)?;
         if self.bytes.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use centurion_files::{Kind, Listed, open_followed, private};
 
-use super::{ByPath, Known, KnownPlace, Listing, Memo, Place};
+use super::{ByPath, Known, KnownPlace, Listing, Memo, ScanPlace};
 use crate::files::{Stamp, bytes_in};
 
 /// Another number for every other way to write it, or to read the files that it is about.
@@ -29,7 +29,7 @@ const MOST_PLACES: usize = 64;
 
 /// A directory with an index for each place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Index<'i> {
+pub(crate) struct KeptIndex<'i> {
     pub(crate) directory: &'i Path,
 }
 
@@ -38,7 +38,7 @@ pub(crate) trait Keep: Sized {
     /// `false` where it is not to be kept.
     fn write(&self, to: &mut Writer) -> bool;
 
-    fn read(from: &mut Reader<'_>) -> Option<Self>;
+    fn read(from: &mut KeptReader<'_>) -> Option<Self>;
 }
 
 /// Writes numbers and texts one after the other.
@@ -63,9 +63,9 @@ impl Writer {
 }
 
 /// Reads what a writer wrote; `None` where something else stands there.
-pub(crate) struct Reader<'b>(&'b [u8]);
+pub(crate) struct KeptReader<'b>(&'b [u8]);
 
-impl<'b> Reader<'b> {
+impl<'b> KeptReader<'b> {
     pub(crate) fn number(&mut self) -> Option<u64> {
         let (number, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
@@ -90,17 +90,17 @@ impl<'b> Reader<'b> {
 
 impl<T: Keep> Memo<T> {
     /// Remembers what an earlier process kept of a place, where this one has not looked yet.
-    pub(crate) fn recall(&mut self, place: &Place, index: Index<'_>) {
+    pub(crate) fn recall(&mut self, place: &ScanPlace, index: KeptIndex<'_>) {
         if !self.places.contains_key(place)
             && let Some(bytes) = index.bytes(place)
-            && let Some(known_place) = read_place(&mut Reader(&bytes), place)
+            && let Some(known_place) = read_place(&mut KeptReader(&bytes), place)
         {
             self.places.insert(place.clone(), known_place);
         }
     }
 
     /// Keeps what is known of a place for later processes. That it cannot be kept costs them some time.
-    pub(crate) fn keep(&self, place: &Place, index: Index<'_>) {
+    pub(crate) fn keep(&self, place: &ScanPlace, index: KeptIndex<'_>) {
         let Some(known_place) = self.places.get(place).filter(|it| it.files.len() >= LEAST) else {
             return;
         };
@@ -121,8 +121,8 @@ impl<T: Keep> Memo<T> {
     }
 }
 
-impl Index<'_> {
-    fn file(&self, place: &Place) -> PathBuf {
+impl KeptIndex<'_> {
+    fn file(&self, place: &ScanPlace) -> PathBuf {
         let mut hasher = blake3::Hasher::new();
         hasher.update(place.root.as_os_str().as_encoded_bytes());
         hasher.update(b"\0");
@@ -132,7 +132,7 @@ impl Index<'_> {
         self.directory.join(name)
     }
 
-    fn bytes(&self, place: &Place) -> Option<Vec<u8>> {
+    fn bytes(&self, place: &ScanPlace) -> Option<Vec<u8>> {
         bytes_in(open_followed(&self.file(place)).ok()?, LARGEST).ok()
     }
 
@@ -150,13 +150,13 @@ impl Index<'_> {
     }
 }
 
-fn write_head(to: &mut Writer, place: &Place) {
+fn write_head(to: &mut Writer, place: &ScanPlace) {
     to.number(FORMAT);
     to.text(env!("CARGO_PKG_VERSION"));
     to.text(&format!("{:?}", (&place.root, &place.within, place.pick, &place.owner)));
 }
 
-fn write_place<T: Keep>(to: &mut Writer, place: &Place, known_place: &KnownPlace<T>) {
+fn write_place<T: Keep>(to: &mut Writer, place: &ScanPlace, known_place: &KnownPlace<T>) {
     write_head(to, place);
     let mut listings: Vec<_> = known_place.listings.iter().filter(|it| it.1.is_settled).collect();
     listings.sort_unstable_by_key(|(folder, _)| *folder);
@@ -192,7 +192,7 @@ fn write_place<T: Keep>(to: &mut Writer, place: &Place, known_place: &KnownPlace
     to.number(0);
 }
 
-fn read_place<T: Keep>(from: &mut Reader<'_>, place: &Place) -> Option<KnownPlace<T>> {
+fn read_place<T: Keep>(from: &mut KeptReader<'_>, place: &ScanPlace) -> Option<KnownPlace<T>> {
     let mut head = Writer::default();
     write_head(&mut head, place);
     from.0 = from.0.strip_prefix(head.0.as_slice())?;

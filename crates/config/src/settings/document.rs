@@ -26,12 +26,12 @@ pub(crate) enum Json {
     Number(Number),
     Text(String),
     List(Vec<Node>),
-    Object(Vec<Member>),
+    Object(Vec<JsonMember>),
 }
 
 /// One key of an object and its value. A key that was written twice is there twice.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Member {
+pub(crate) struct JsonMember {
     pub(crate) name: String,
     pub(crate) node: Node,
 }
@@ -72,7 +72,7 @@ impl Node {
                 let members = members.iter();
                 Json::Object(
                     members
-                        .map(|(name, value)| Member {
+                        .map(|(name, value)| JsonMember {
                             name: name.clone(),
                             node: Self::of_value(value, line),
                         })
@@ -126,7 +126,7 @@ pub(crate) fn parse_at(text: &str, path: &[&str]) -> Result<Option<Node>, FileEr
     }
     // As in `parse`: this bounds how deep it goes.
     serde_json::from_str::<Value>(part).map_err(|error| failed(&error, part))?;
-    let mut scanner = Scanner { text, at: start_of(part), line: 1 + lines_before(part) };
+    let mut scanner = PositionScanner { text, at: start_of(part), line: 1 + lines_before(part) };
     Ok(scanner.node())
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, FileError> {
     }
     // Reading it as a whole first finds what is wrong with it, and bounds how deep it goes.
     serde_json::from_str::<Value>(body).map_err(|error| broken(&error))?;
-    let mut scanner = Scanner { text, at: text.len() - body.len(), line: 1 };
+    let mut scanner = PositionScanner { text, at: text.len() - body.len(), line: 1 };
     scanner.node().ok_or_else(|| FileError::Broken {
         line: scanner.line,
         column: 0,
@@ -154,13 +154,13 @@ fn broken(error: &serde_json::Error) -> FileError {
 }
 
 /// Finds the places in a text that is known to be JSON. `None` would mean that it is not.
-struct Scanner<'t> {
+struct PositionScanner<'t> {
     text: &'t str,
     at: usize,
     line: usize,
 }
 
-impl<'t> Scanner<'t> {
+impl<'t> PositionScanner<'t> {
     fn node(&mut self) -> Option<Node> {
         let first = self.next_byte()?;
         let (start, line) = (self.at, self.line);
@@ -177,7 +177,7 @@ impl<'t> Scanner<'t> {
         Some(Node { span: start..self.at, line, json })
     }
 
-    fn members(&mut self) -> Option<Vec<Member>> {
+    fn members(&mut self) -> Option<Vec<JsonMember>> {
         let mut members = Vec::new();
         self.at += 1;
         loop {
@@ -186,7 +186,7 @@ impl<'t> Scanner<'t> {
                     let name = self.string()?;
                     self.next_byte().filter(|byte| *byte == b':')?;
                     self.at += 1;
-                    members.push(Member { name, node: self.node()? });
+                    members.push(JsonMember { name, node: self.node()? });
                 }
                 byte => {
                     self.at += 1;

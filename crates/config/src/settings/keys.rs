@@ -9,7 +9,7 @@ use super::skills::are_overrides;
 
 /// The kind of value of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Bool,
     Text,
     Choice(&'static [&'static str]),
@@ -55,7 +55,7 @@ pub(super) enum Join {
 
 /// The levels that may set a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum AllowedLevels {
     Anywhere,
     Managed,
     /// Everywhere but in files of a project.
@@ -75,12 +75,12 @@ pub(super) enum Gate {
 #[derive(Debug)]
 pub(super) struct Key {
     pub(super) path: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: ValueKind,
     /// Tells whether this program does something with a value.
     works: fn(&Value) -> bool,
     /// The reason why it does nothing with the others, if there is more to say than that.
     reason: Option<&'static str>,
-    pub(super) place: Place,
+    pub(super) place: AllowedLevels,
     gate: Gate,
     /// Tells whether a value needs the gate.
     widens: fn(&Value) -> bool,
@@ -109,7 +109,7 @@ impl Key {
     /// The strictness of a value, for keys of which the strictest value counts.
     pub(super) fn strictness(&self, value: &Value) -> Option<usize> {
         match self.kind {
-            Kind::Choice(words) if self.takes_strictest => {
+            ValueKind::Choice(words) if self.takes_strictest => {
                 words.iter().position(|word| value == word)
             }
             _ => None,
@@ -134,11 +134,11 @@ impl Key {
     }
 
     const fn managed(self) -> Self {
-        Self { place: Place::Managed, ..self }
+        Self { place: AllowedLevels::Managed, ..self }
     }
 
     const fn personal(self) -> Self {
-        Self { place: Place::Personal, ..self }
+        Self { place: AllowedLevels::Personal, ..self }
     }
 
     const fn parent(self) -> Self {
@@ -162,13 +162,13 @@ impl Key {
     }
 }
 
-const fn key(path: &'static str, kind: Kind) -> Key {
+const fn key(path: &'static str, kind: ValueKind) -> Key {
     Key {
         path,
         kind,
         works: |_| false,
         reason: None,
-        place: Place::Anywhere,
+        place: AllowedLevels::Anywhere,
         gate: Gate::Open,
         widens: |_| true,
         is_limit: false,
@@ -176,8 +176,8 @@ const fn key(path: &'static str, kind: Kind) -> Key {
     }
 }
 
-const TEXTS: Kind = Kind::Texts(Join::Concatenate);
-const DISABLE: Kind = Kind::Choice(&["disable"]);
+const TEXTS: ValueKind = ValueKind::Texts(Join::Concatenate);
+const DISABLE: ValueKind = ValueKind::Choice(&["disable"]);
 
 pub(super) const MODES: &[&str] =
     &["default", "manual", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"];
@@ -224,196 +224,199 @@ fn is_full_path(value: &Value) -> bool {
 
 /// Every key that is known.
 pub(super) static KEYS: &[Key] = &[
-    key("$schema", Kind::Text).works(),
+    key("$schema", ValueKind::Text).works(),
     // Rules about what may run.
-    key("permissions.allow", Kind::Rules).works().folder(),
-    key("permissions.ask", Kind::Rules).works(),
-    key("permissions.deny", Kind::Rules).works(),
-    key("permissions.defaultMode", Kind::Choice(MODES)).works().folder().if_it(is_not_plan),
+    key("permissions.allow", ValueKind::Rules).works().folder(),
+    key("permissions.ask", ValueKind::Rules).works(),
+    key("permissions.deny", ValueKind::Rules).works(),
+    key("permissions.defaultMode", ValueKind::Choice(MODES)).works().folder().if_it(is_not_plan),
     key("permissions.additionalDirectories", TEXTS).works().folder(),
     key("permissions.disableBypassPermissionsMode", DISABLE).works(),
     key("permissions.disableAutoMode", DISABLE).works(),
     key("disableAutoMode", DISABLE).works(),
-    key("allowManagedPermissionRulesOnly", Kind::Bool).works().managed(),
-    key("autoMode", Kind::Object).personal(),
-    key("useAutoModeDuringPlan", Kind::Bool),
+    key("allowManagedPermissionRulesOnly", ValueKind::Bool).works().managed(),
+    key("autoMode", ValueKind::Object).personal(),
+    key("useAutoModeDuringPlan", ValueKind::Bool),
     // Limits of one command.
-    key("commandLimits.memoryMb", Kind::Integer(16, 16_777_216)).works().folder(),
-    key("commandLimits.processes", Kind::Integer(1, 4_194_304)).works().folder(),
-    key("commandLimits.fileMb", Kind::Integer(1, 16_777_216)).works().folder(),
+    key("commandLimits.memoryMb", ValueKind::Integer(16, 16_777_216)).works().folder(),
+    key("commandLimits.processes", ValueKind::Integer(1, 4_194_304)).works().folder(),
+    key("commandLimits.fileMb", ValueKind::Integer(1, 16_777_216)).works().folder(),
     // The sandbox. A repository may make it tighter without being trusted.
-    key("sandbox.enabled", Kind::Bool).works().folder().if_it(is_off),
-    key("sandbox.failIfUnavailable", Kind::Bool).works().folder().if_it(is_off),
-    key("sandbox.autoAllowBashIfSandboxed", Kind::Bool).works().folder().if_it(is_on),
+    key("sandbox.enabled", ValueKind::Bool).works().folder().if_it(is_off),
+    key("sandbox.failIfUnavailable", ValueKind::Bool).works().folder().if_it(is_off),
+    key("sandbox.autoAllowBashIfSandboxed", ValueKind::Bool).works().folder().if_it(is_on),
     key("sandbox.excludedCommands", TEXTS).works().folder(),
-    key("sandbox.allowUnsandboxedCommands", Kind::Bool).works().folder().if_it(is_on),
+    key("sandbox.allowUnsandboxedCommands", ValueKind::Bool).works().folder().if_it(is_on),
     key("sandbox.filesystem.allowWrite", TEXTS).works().folder(),
     key("sandbox.filesystem.denyWrite", TEXTS).works(),
     key("sandbox.filesystem.denyRead", TEXTS).works(),
     key("sandbox.filesystem.allowRead", TEXTS).works().folder(),
-    key("sandbox.filesystem.disabled", Kind::Bool).works().folder().if_it(is_on),
+    key("sandbox.filesystem.disabled", ValueKind::Bool).works().folder().if_it(is_on),
     key("sandbox.network.allowedDomains", TEXTS).works().folder(),
     key("sandbox.network.deniedDomains", TEXTS).works(),
-    key("sandbox.network.strictAllowlist", Kind::Bool)
+    key("sandbox.network.strictAllowlist", ValueKind::Bool)
         .works_if(is_on)
         .since("no question is asked about a host: one that is not allowed is refused")
         .folder()
         .if_it(is_off),
     key("sandbox.network.allowUnixSockets", TEXTS).works().folder(),
-    key("sandbox.network.allowAllUnixSockets", Kind::Bool).works().folder().if_it(is_on),
-    key("sandbox.network.allowLocalBinding", Kind::Bool).works().folder().if_it(is_on),
-    key("sandbox.network.httpProxyPort", Kind::Integer(1, 65_535)).works().folder(),
-    key("sandbox.network.socksProxyPort", Kind::Integer(1, 65_535)).works().folder(),
-    key("sandbox.credentials", Kind::Object)
+    key("sandbox.network.allowAllUnixSockets", ValueKind::Bool).works().folder().if_it(is_on),
+    key("sandbox.network.allowLocalBinding", ValueKind::Bool).works().folder().if_it(is_on),
+    key("sandbox.network.httpProxyPort", ValueKind::Integer(1, 65_535)).works().folder(),
+    key("sandbox.network.socksProxyPort", ValueKind::Integer(1, 65_535)).works().folder(),
+    key("sandbox.credentials", ValueKind::Object)
         .since("what it may hold is not settled; filesystem.denyRead keeps files from commands")
         .folder(),
     // Models.
-    key("model", Kind::Text).works().folder().if_it(names_a_provider),
-    key("fallbackModel", Kind::Texts(Join::Strongest)).works().folder().if_it(names_a_provider),
+    key("model", ValueKind::Text).works().folder().if_it(names_a_provider),
+    key("fallbackModel", ValueKind::Texts(Join::Strongest))
+        .works()
+        .folder()
+        .if_it(names_a_provider),
     // A list adds to the user's own, and its first entry may become the model.
-    key("availableModels", Kind::Texts(Join::ManagedAlone)).works().folder(),
-    key("enforceAvailableModels", Kind::Bool).works().folder(),
-    key("modelOverrides", Kind::TextMap).works().folder(),
-    key("effortLevel", Kind::Choice(EFFORTS)).works(),
-    key("ultracode", Kind::Any),
-    key("alwaysThinkingEnabled", Kind::Bool).works(),
-    key("fastMode", Kind::Bool),
-    key("advisorModel", Kind::Text),
+    key("availableModels", ValueKind::Texts(Join::ManagedAlone)).works().folder(),
+    key("enforceAvailableModels", ValueKind::Bool).works().folder(),
+    key("modelOverrides", ValueKind::TextMap).works().folder(),
+    key("effortLevel", ValueKind::Choice(EFFORTS)).works(),
+    key("ultracode", ValueKind::Any),
+    key("alwaysThinkingEnabled", ValueKind::Bool).works(),
+    key("fastMode", ValueKind::Bool),
+    key("advisorModel", ValueKind::Text),
     // Agents.
-    key("agent", Kind::Text).works().parent(),
-    key("agents", Kind::Map).folder(),
-    key("subagents.models", Kind::TextMap).works().folder(),
-    key("subagents.permissionMode", Kind::Choice(CHILD_MODES))
+    key("agent", ValueKind::Text).works().parent(),
+    key("agents", ValueKind::Map).folder(),
+    key("subagents.models", ValueKind::TextMap).works().folder(),
+    key("subagents.permissionMode", ValueKind::Choice(CHILD_MODES))
         .works()
         .folder()
         .if_it(|value| value != "inherit"),
-    key("subagents.background", Kind::Bool).works().folder().if_it(is_on),
-    key("subagents.fork", Kind::Choice(FORKS)).works().folder().if_it(|value| value != "off"),
-    key("subagents.teams", Kind::Bool).works().folder().if_it(is_on),
-    key("subagents.escStopsBackground", Kind::Bool).works().folder().if_it(is_off),
+    key("subagents.background", ValueKind::Bool).works().folder().if_it(is_on),
+    key("subagents.fork", ValueKind::Choice(FORKS)).works().folder().if_it(|value| value != "off"),
+    key("subagents.teams", ValueKind::Bool).works().folder().if_it(is_on),
+    key("subagents.escStopsBackground", ValueKind::Bool).works().folder().if_it(is_off),
     key("subagents.disabled", TEXTS).works(),
-    key("subagents.memorySnapshot", Kind::Bool).works().folder().if_it(is_on),
-    key("subagents.summaries", Kind::Bool).works().folder().if_it(is_on),
-    key("subagents.mode", Kind::Choice(SESSION_MODES))
+    key("subagents.memorySnapshot", ValueKind::Bool).works().folder().if_it(is_on),
+    key("subagents.summaries", ValueKind::Bool).works().folder().if_it(is_on),
+    key("subagents.mode", ValueKind::Choice(SESSION_MODES))
         .works()
         .folder()
         .if_it(|value| value != "normal"),
-    key("subagents.autoBackgroundSeconds", Kind::Integer(0, LONGEST_WAIT)).works(),
-    key("subagents.stallSeconds", Kind::Integer(0, LONGEST_WAIT)).works(),
-    key("subagents.limits.depth", Kind::Integer(0, 100))
+    key("subagents.autoBackgroundSeconds", ValueKind::Integer(0, LONGEST_WAIT)).works(),
+    key("subagents.stallSeconds", ValueKind::Integer(0, LONGEST_WAIT)).works(),
+    key("subagents.limits.depth", ValueKind::Integer(0, 100))
         .works()
         .folder()
         .if_it(|value| value.as_u64() > Some(DEPTH.into()))
         .limit(),
-    key("subagents.limits.running", Kind::Integer(0, MOST_AGENTS))
+    key("subagents.limits.running", ValueKind::Integer(0, MOST_AGENTS))
         .works()
         .folder()
         .if_it(|value| value.as_u64() > Some(RUNNING.into()))
         .limit(),
     // Without these there is no limit: whatever a repository says, it lowers.
-    key("subagents.limits.spawns", Kind::Integer(0, MOST_AGENTS)).works().limit(),
-    key("subagents.limits.spawnsPerMinute", Kind::Integer(0, MOST_AGENTS)).works().limit(),
-    key("subagents.limits.budgetUsd", Kind::Number).works().limit(),
-    key("subagents.limits.tokens", Kind::Integer(0, MOST_TOKENS)).works().limit(),
-    key("subagents.limits.turns", Kind::Integer(0, MOST_AGENTS)).works().limit(),
-    key("teammateMode", Kind::Choice(&["in-process", "process", "auto", "tmux", "iterm2"]))
+    key("subagents.limits.spawns", ValueKind::Integer(0, MOST_AGENTS)).works().limit(),
+    key("subagents.limits.spawnsPerMinute", ValueKind::Integer(0, MOST_AGENTS)).works().limit(),
+    key("subagents.limits.budgetUsd", ValueKind::Number).works().limit(),
+    key("subagents.limits.tokens", ValueKind::Integer(0, MOST_TOKENS)).works().limit(),
+    key("subagents.limits.turns", ValueKind::Integer(0, MOST_AGENTS)).works().limit(),
+    key("teammateMode", ValueKind::Choice(&["in-process", "process", "auto", "tmux", "iterm2"]))
         .works_if(|value| value != "iterm2")
         .since("iTerm2 is not driven: members stay in the process of their lead")
         .folder(),
-    key("worktree.baseRef", Kind::Choice(&["fresh", "head"])).works(),
+    key("worktree.baseRef", ValueKind::Choice(&["fresh", "head"])).works(),
     key("worktree.symlinkDirectories", TEXTS).works(),
     key("worktree.sparsePaths", TEXTS).works(),
-    key("worktree.bgIsolation", Kind::Choice(&["worktree", "none"])),
-    key("worktree.requireSandbox", Kind::Bool).works().folder().if_it(is_off),
-    key("crossSessionInbound", Kind::Choice(&["accept", "hold", "refuse"]))
+    key("worktree.bgIsolation", ValueKind::Choice(&["worktree", "none"])),
+    key("worktree.requireSandbox", ValueKind::Bool).works().folder().if_it(is_off),
+    key("crossSessionInbound", ValueKind::Choice(&["accept", "hold", "refuse"]))
         .works_if(|value| value != "hold")
         .since("messages of other sessions are taken or refused: `hold` refuses them")
         .folder()
         .if_it(|value| value == "accept")
         .strictest(),
-    key("isolatePeerMachines", Kind::Bool),
-    key("disableAgentView", Kind::Bool),
-    key("processWrapper", Kind::Any).parent(),
+    key("isolatePeerMachines", ValueKind::Bool),
+    key("disableAgentView", ValueKind::Bool),
+    key("processWrapper", ValueKind::Any).parent(),
     // Hooks.
-    key("hooks", Kind::Object).works().parent(),
-    key("disableAllHooks", Kind::Bool).works().parent().if_it(is_on),
-    key("allowManagedHooksOnly", Kind::Bool).works().managed(),
-    key("allowedHttpHookUrls", Kind::Texts(Join::Limit)).works().parent(),
-    key("httpHookAllowedEnvVars", Kind::Texts(Join::Limit)).works().parent(),
+    key("hooks", ValueKind::Object).works().parent(),
+    key("disableAllHooks", ValueKind::Bool).works().parent().if_it(is_on),
+    key("allowManagedHooksOnly", ValueKind::Bool).works().managed(),
+    key("allowedHttpHookUrls", ValueKind::Texts(Join::Limit)).works().parent(),
+    key("httpHookAllowedEnvVars", ValueKind::Texts(Join::Limit)).works().parent(),
     // Plugins.
-    key("enabledPlugins", Kind::BoolMap).works().folder(),
-    key("extraKnownMarketplaces", Kind::Map).works().folder(),
-    key("additionalMarketplaces", Kind::Map).works().folder(),
-    key("strictKnownMarketplaces", Kind::List).works().managed(),
-    key("allowedMarketplaces", Kind::List).works().managed(),
-    key("blockedMarketplaces", Kind::List).works().managed(),
-    key("pluginConfigs", Kind::Object).works().personal(),
-    key("strictPluginOnlyCustomization", Kind::Switches(SURFACES)).works().managed(),
-    key("disableSideloadFlags", Kind::Bool).works().managed(),
+    key("enabledPlugins", ValueKind::BoolMap).works().folder(),
+    key("extraKnownMarketplaces", ValueKind::Map).works().folder(),
+    key("additionalMarketplaces", ValueKind::Map).works().folder(),
+    key("strictKnownMarketplaces", ValueKind::List).works().managed(),
+    key("allowedMarketplaces", ValueKind::List).works().managed(),
+    key("blockedMarketplaces", ValueKind::List).works().managed(),
+    key("pluginConfigs", ValueKind::Object).works().personal(),
+    key("strictPluginOnlyCustomization", ValueKind::Switches(SURFACES)).works().managed(),
+    key("disableSideloadFlags", ValueKind::Bool).works().managed(),
     // MCP servers.
-    key("enableAllProjectMcpServers", Kind::Bool).works().folder().if_it(is_on),
+    key("enableAllProjectMcpServers", ValueKind::Bool).works().folder().if_it(is_on),
     key("enabledMcpjsonServers", TEXTS).works().folder(),
     key("disabledMcpjsonServers", TEXTS).works(),
-    key("allowedMcpServers", Kind::List).works().folder(),
-    key("deniedMcpServers", Kind::List).works(),
-    key("allowManagedMcpServersOnly", Kind::Bool).works().managed(),
-    key("disableClaudeAiConnectors", Kind::Bool),
+    key("allowedMcpServers", ValueKind::List).works().folder(),
+    key("deniedMcpServers", ValueKind::List).works(),
+    key("allowManagedMcpServersOnly", ValueKind::Bool).works().managed(),
+    key("disableClaudeAiConnectors", ValueKind::Bool),
     // Memory and sessions.
-    key("env", Kind::Variables).works().parent(),
-    key("cleanupPeriodDays", Kind::Integer(1, 36_500)).works().folder(),
-    key("redactTranscripts", Kind::Bool).works().folder().if_it(is_off),
+    key("env", ValueKind::Variables).works().parent(),
+    key("cleanupPeriodDays", ValueKind::Integer(1, 36_500)).works().folder(),
+    key("redactTranscripts", ValueKind::Bool).works().folder().if_it(is_off),
     // Without trust, a repository could leave out what the user wrote for all agents.
     key("claudeMdExcludes", TEXTS).works().folder(),
-    key("claudeMd", Kind::Text).works().managed(),
-    key("includeGitInstructions", Kind::Bool).works(),
-    key("autoMemoryEnabled", Kind::Bool).works().folder().if_it(is_on),
-    key("autoMemoryDirectory", Kind::Text)
+    key("claudeMd", ValueKind::Text).works().managed(),
+    key("includeGitInstructions", ValueKind::Bool).works(),
+    key("autoMemoryEnabled", ValueKind::Bool).works().folder().if_it(is_on),
+    key("autoMemoryDirectory", ValueKind::Text)
         .works_if(is_full_path)
         .since("a directory is named by an absolute path or one that begins with ~/")
         .folder(),
     // They send the conversation once more, and write where the user's notes are.
-    key("memory.session.enabled", Kind::Bool).works().folder().if_it(is_on),
-    key("memory.session.model", Kind::Text).works().folder(),
-    key("memory.session.maxBudgetUsd", Kind::Number).works().folder(),
-    key("memory.extraction.enabled", Kind::Bool).works().folder().if_it(is_on),
-    key("memory.extraction.model", Kind::Text).works().folder(),
-    key("memory.extraction.maxBudgetUsd", Kind::Number).works().folder(),
-    key("memory.consolidation.enabled", Kind::Bool).works().folder().if_it(is_on),
-    key("memory.consolidation.model", Kind::Text).works().folder(),
-    key("memory.consolidation.maxBudgetUsd", Kind::Number).works().folder(),
-    key("autoCompactEnabled", Kind::Bool).works(),
-    key("autoCompactWindow", Kind::Integer(100_000, 1_000_000)).works(),
-    key("fileCheckpointingEnabled", Kind::Bool).works(),
-    key("plansDirectory", Kind::Text).folder(),
+    key("memory.session.enabled", ValueKind::Bool).works().folder().if_it(is_on),
+    key("memory.session.model", ValueKind::Text).works().folder(),
+    key("memory.session.maxBudgetUsd", ValueKind::Number).works().folder(),
+    key("memory.extraction.enabled", ValueKind::Bool).works().folder().if_it(is_on),
+    key("memory.extraction.model", ValueKind::Text).works().folder(),
+    key("memory.extraction.maxBudgetUsd", ValueKind::Number).works().folder(),
+    key("memory.consolidation.enabled", ValueKind::Bool).works().folder().if_it(is_on),
+    key("memory.consolidation.model", ValueKind::Text).works().folder(),
+    key("memory.consolidation.maxBudgetUsd", ValueKind::Number).works().folder(),
+    key("autoCompactEnabled", ValueKind::Bool).works(),
+    key("autoCompactWindow", ValueKind::Integer(100_000, 1_000_000)).works(),
+    key("fileCheckpointingEnabled", ValueKind::Bool).works(),
+    key("plansDirectory", ValueKind::Text).folder(),
     // Skills.
-    key("skillListingBudgetFraction", Kind::Fraction).works(),
-    key("skillListingMaxDescChars", Kind::Integer(1, 1_000_000)).works(),
-    key("skillOverrides", Kind::Object)
+    key("skillListingBudgetFraction", ValueKind::Fraction).works(),
+    key("skillListingMaxDescChars", ValueKind::Integer(1, 1_000_000)).works(),
+    key("skillOverrides", ValueKind::Object)
         .works_if(are_overrides)
         .since("a skill is on, name-only, user-invocable-only or off")
         .folder(),
-    key("disableBundledSkills", Kind::Bool).works(),
-    key("disableSkillShellExecution", Kind::Bool).works().folder().if_it(is_off),
-    key("syncClaudeAiSkills", Kind::Bool),
+    key("disableBundledSkills", ValueKind::Bool).works(),
+    key("disableSkillShellExecution", ValueKind::Bool).works().folder().if_it(is_off),
+    key("syncClaudeAiSkills", ValueKind::Bool),
     // Settings of what a person sees.
-    key("statusLine", Kind::Object).works().parent(),
-    key("subagentStatusLine", Kind::Object).works().parent(),
-    key("fileSuggestion", Kind::Object).works().parent(),
+    key("statusLine", ValueKind::Object).works().parent(),
+    key("subagentStatusLine", ValueKind::Object).works().parent(),
+    key("fileSuggestion", ValueKind::Object).works().parent(),
     // A repository has no say in what a person's keys mean and how things look.
-    key("theme", Kind::Choice(THEMES)).works().personal(),
-    key("editorMode", Kind::Choice(&["normal", "vim"])).works().personal(),
-    key("prefersReducedMotion", Kind::Bool).works().personal(),
-    key("reduceMotion", Kind::Bool).works().personal(),
+    key("theme", ValueKind::Choice(THEMES)).works().personal(),
+    key("editorMode", ValueKind::Choice(&["normal", "vim"])).works().personal(),
+    key("prefersReducedMotion", ValueKind::Bool).works().personal(),
+    key("reduceMotion", ValueKind::Bool).works().personal(),
     // A style may leave out rules of the prompt.
-    key("outputStyle", Kind::Text).works().folder(),
-    key("language", Kind::Text),
+    key("outputStyle", ValueKind::Text).works().folder(),
+    key("language", ValueKind::Text),
     key("companyAnnouncements", TEXTS),
-    key("askUserQuestionTimeout", Kind::Any),
-    key("dialogExpiry", Kind::Any),
-    key("remoteControlAtStartup", Kind::Bool),
+    key("askUserQuestionTimeout", ValueKind::Any),
+    key("dialogExpiry", ValueKind::Any),
+    key("remoteControlAtStartup", ValueKind::Bool),
     // The rest.
-    key("apiKeyHelper", Kind::Text).works().parent(),
-    key("attribution", Kind::Object),
+    key("apiKeyHelper", ValueKind::Text).works().parent(),
+    key("attribution", ValueKind::Object),
 ];
 
 /// The themes of the terminal.
@@ -554,7 +557,7 @@ mod tests {
         ];
         let is_open = |key: &&Key| {
             let works = key.is_used(&Value::Bool(true)) || key.is_used(&Value::Null);
-            works && key.place == Place::Anywhere && key.gate == Gate::Open
+            works && key.place == AllowedLevels::Anywhere && key.gate == Gate::Open
         };
         let open: Vec<&str> = KEYS.iter().filter(is_open).map(|key| key.path).collect();
         assert_eq!(open, harmless);

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::document::{Json, Member, Node};
+use super::document::{Json, JsonMember, Node};
 use super::hooks::Lines;
-use super::keys::{self, Gate, Join, Key, Kind};
+use super::keys::{self, Gate, Join, Key, ValueKind};
 use super::level::{Level, Origin};
 use crate::Problem;
 use crate::trust::{ContentTrust, PowerItem, Reach, Unaccepted};
@@ -26,7 +26,7 @@ pub(super) struct Layer {
     pub(super) level: Level,
     pub(super) file: Arc<Path>,
     pub(super) root: Arc<Path>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<LayerEntry>,
     /// Keys that mean nothing to this program, with their lines.
     pub(super) unknown: Vec<(String, usize)>,
     pub(super) problems: Vec<Problem>,
@@ -38,7 +38,7 @@ pub(super) struct Layer {
 
 /// One value: of a key, of an item of its list, or of a name in its map.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct LayerEntry {
     pub(super) key: &'static Key,
     /// For a map such as `env`.
     pub(super) name: Option<String>,
@@ -48,7 +48,7 @@ pub(super) struct Entry {
     pub(super) lines: Lines,
 }
 
-impl Entry {
+impl LayerEntry {
     /// The key as a person writes it.
     pub(super) fn path(&self) -> String {
         key_path(self.key.path, self.name.as_deref())
@@ -127,7 +127,11 @@ impl Layer {
     }
 
     /// Whether a value counts. What is not the user's own counts as far as it was accepted.
-    pub(super) fn judge(&self, entry: &Entry, content: &ContentTrust) -> Result<(), Unaccepted> {
+    pub(super) fn judge(
+        &self,
+        entry: &LayerEntry,
+        content: &ContentTrust,
+    ) -> Result<(), Unaccepted> {
         let reach = match entry.key.gate(&entry.value) {
             Gate::Open if !entry.key.is_limit() => return Ok(()),
             Gate::Parent => Reach::Parent,
@@ -139,7 +143,7 @@ impl Layer {
         }
     }
 
-    fn power_item(&self, entry: &Entry) -> PowerItem {
+    fn power_item(&self, entry: &LayerEntry) -> PowerItem {
         let (key, name) = (entry.key.path, entry.name.as_deref());
         power_item(&self.file, Some(entry.line), key, name, &entry.value)
     }
@@ -151,8 +155,8 @@ impl Layer {
         gated.map(|entry| self.power_item(entry)).collect()
     }
 
-    fn object(&mut self, prefix: &str, members: Vec<Member>) {
-        for Member { name, node } in self.last_of_each(prefix, members) {
+    fn object(&mut self, prefix: &str, members: Vec<JsonMember>) {
+        for JsonMember { name, node } in self.last_of_each(prefix, members) {
             let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
             // A dot in a name must not pass for a path of names.
             let known = !name.contains('.');
@@ -176,7 +180,7 @@ impl Layer {
     }
 
     /// The members that count; one that is written again is reported.
-    fn last_of_each(&mut self, prefix: &str, members: Vec<Member>) -> Vec<Member> {
+    fn last_of_each(&mut self, prefix: &str, members: Vec<JsonMember>) -> Vec<JsonMember> {
         let mut seen = HashSet::new();
         let mut last = Vec::with_capacity(members.len());
         for member in members.into_iter().rev() {
@@ -201,7 +205,7 @@ impl Layer {
         let found = node.kind();
         let line = node.line;
         match (key.kind, node.json) {
-            (Kind::Texts(Join::Concatenate) | Kind::Rules, Json::List(items)) => {
+            (ValueKind::Texts(Join::Concatenate) | ValueKind::Rules, Json::List(items)) => {
                 for (index, item) in items.iter().enumerate() {
                     let value = self.item(key, index, item);
                     let unread = || takes_away(key.path).then(|| item.to_value());
@@ -211,22 +215,22 @@ impl Layer {
                 }
             }
             // A list that is taken whole counts even when it is empty.
-            (Kind::Texts(_) | Kind::Switches(_), Json::List(items)) => {
+            (ValueKind::Texts(_) | ValueKind::Switches(_), Json::List(items)) => {
                 let items = items.iter().enumerate();
                 let good: Vec<Value> =
                     items.filter_map(|(index, item)| self.item(key, index, item)).collect();
                 self.keep(key, None, line, Value::Array(good));
             }
-            (Kind::Texts(Join::Strongest), Json::Text(text)) => {
+            (ValueKind::Texts(Join::Strongest), Json::Text(text)) => {
                 self.keep(key, None, line, Value::from(vec![text]));
             }
             (
-                Kind::Variables | Kind::TextMap | Kind::BoolMap | Kind::Map,
+                ValueKind::Variables | ValueKind::TextMap | ValueKind::BoolMap | ValueKind::Map,
                 Json::Object(members),
             ) => {
-                for Member { name, node } in self.last_of_each(key.path, members) {
+                for JsonMember { name, node } in self.last_of_each(key.path, members) {
                     let path = format!("{}.{}", key.path, printable(&name));
-                    if key.kind == Kind::Variables && !is_variable_name(&name) {
+                    if key.kind == ValueKind::Variables && !is_variable_name(&name) {
                         let expected = "under a name without `=`";
                         self.refuse(&path, node.line, "not", expected);
                     } else if let Some(value) = self.check(|| path, &node, item_kind(key.kind)) {
@@ -235,12 +239,12 @@ impl Layer {
                 }
             }
             (
-                Kind::Texts(_)
-                | Kind::Rules
-                | Kind::Variables
-                | Kind::TextMap
-                | Kind::BoolMap
-                | Kind::Map,
+                ValueKind::Texts(_)
+                | ValueKind::Rules
+                | ValueKind::Variables
+                | ValueKind::TextMap
+                | ValueKind::BoolMap
+                | ValueKind::Map,
                 json,
             ) => {
                 self.refuse(key.path, line, found, &expectation(key.kind));
@@ -259,7 +263,7 @@ impl Layer {
     }
 
     /// Each group of hooks is a value by itself: one may count where another does not.
-    fn hooks(&mut self, key: &'static Key, line: usize, events: Vec<Member>) {
+    fn hooks(&mut self, key: &'static Key, line: usize, events: Vec<JsonMember>) {
         let events = self.last_of_each(key.path, events);
         // A file that declares none says so.
         if events.is_empty() {
@@ -267,12 +271,12 @@ impl Layer {
         }
         let mut keep = |line, event: &str, node: Node| {
             let span = node.span.clone();
-            let member = Member { name: event.to_owned(), node };
+            let member = JsonMember { name: event.to_owned(), node };
             let node = Node { span, line, json: Json::Object(vec![member]) };
             let (lines, value) = (Lines::of(&node), node.to_value());
-            self.entries.push(Entry { key, name: None, line, value, lines });
+            self.entries.push(LayerEntry { key, name: None, line, value, lines });
         };
-        for Member { name, node } in events {
+        for JsonMember { name, node } in events {
             match node.json {
                 Json::List(groups) if groups.len() > 1 => {
                     for group in groups {
@@ -291,19 +295,25 @@ impl Layer {
     }
 
     /// The value if it is of the kind; what is allowed is reported if it is not.
-    fn check(&mut self, path: impl FnOnce() -> String, node: &Node, kind: Kind) -> Option<Value> {
+    fn check(
+        &mut self,
+        path: impl FnOnce() -> String,
+        node: &Node,
+        kind: ValueKind,
+    ) -> Option<Value> {
         let value = node.to_value();
         if fits(kind, &value) {
             return Some(value);
         }
         let found = match (&value, kind) {
-            (Value::String(text), Kind::Choice(_)) => {
+            (Value::String(text), ValueKind::Choice(_)) => {
                 format!("`{}`", printable(text))
             }
-            (Value::String(text), Kind::Rule) if text.trim().is_empty() => "empty".to_owned(),
-            (Value::Number(number), Kind::Integer(..) | Kind::Fraction | Kind::Number) => {
-                number.to_string()
-            }
+            (Value::String(text), ValueKind::Rule) if text.trim().is_empty() => "empty".to_owned(),
+            (
+                Value::Number(number),
+                ValueKind::Integer(..) | ValueKind::Fraction | ValueKind::Number,
+            ) => number.to_string(),
             // Other text may be a secret in the wrong place.
             _ => node.kind().to_owned(),
         };
@@ -319,7 +329,7 @@ impl Layer {
     }
 
     fn keep(&mut self, key: &'static Key, name: Option<String>, line: usize, value: Value) {
-        self.entries.push(Entry { key, name, line, value, lines: Lines::default() });
+        self.entries.push(LayerEntry { key, name, line, value, lines: Lines::default() });
     }
 
     fn refuse(&mut self, path: &str, line: usize, found: &str, expected: &str) {
@@ -346,29 +356,31 @@ fn is_variable_name(name: &str) -> bool {
 }
 
 /// The kind of one item of a list or map.
-fn item_kind(kind: Kind) -> Kind {
+fn item_kind(kind: ValueKind) -> ValueKind {
     match kind {
-        Kind::Texts(_) | Kind::TextMap => Kind::Text,
-        Kind::BoolMap => Kind::Bool,
-        Kind::Variables => Kind::Variable,
-        Kind::Map => Kind::Any,
-        Kind::Rules => Kind::Rule,
-        Kind::Switches(words) => Kind::Choice(words),
+        ValueKind::Texts(_) | ValueKind::TextMap => ValueKind::Text,
+        ValueKind::BoolMap => ValueKind::Bool,
+        ValueKind::Variables => ValueKind::Variable,
+        ValueKind::Map => ValueKind::Any,
+        ValueKind::Rules => ValueKind::Rule,
+        ValueKind::Switches(words) => ValueKind::Choice(words),
         other => other,
     }
 }
 
-fn fits(kind: Kind, value: &Value) -> bool {
+fn fits(kind: ValueKind, value: &Value) -> bool {
     match kind {
-        Kind::Bool | Kind::Switches(_) => value.is_boolean(),
-        Kind::Text => value.is_string(),
+        ValueKind::Bool | ValueKind::Switches(_) => value.is_boolean(),
+        ValueKind::Text => value.is_string(),
         // No process can be given the other one.
-        Kind::Variable => value.as_str().is_some_and(|text| !text.contains('\0')),
-        Kind::Choice(words) => value.as_str().is_some_and(|text| words.contains(&text)),
-        Kind::Integer(least, most) => value.as_u64().is_some_and(|it| (least..=most).contains(&it)),
-        Kind::Fraction => value.as_f64().is_some_and(|it| (0.0..=1.0).contains(&it)),
-        Kind::Number => value.as_f64().is_some_and(|it| it.is_finite() && it >= 0.0),
-        Kind::Rule => match value {
+        ValueKind::Variable => value.as_str().is_some_and(|text| !text.contains('\0')),
+        ValueKind::Choice(words) => value.as_str().is_some_and(|text| words.contains(&text)),
+        ValueKind::Integer(least, most) => {
+            value.as_u64().is_some_and(|it| (least..=most).contains(&it))
+        }
+        ValueKind::Fraction => value.as_f64().is_some_and(|it| (0.0..=1.0).contains(&it)),
+        ValueKind::Number => value.as_f64().is_some_and(|it| it.is_finite() && it >= 0.0),
+        ValueKind::Rule => match value {
             Value::String(text) => !text.trim().is_empty(),
             Value::Object(rule) => {
                 rule.get("tool").is_some_and(Value::is_string)
@@ -376,34 +388,36 @@ fn fits(kind: Kind, value: &Value) -> bool {
             }
             _ => false,
         },
-        Kind::Texts(_) | Kind::Rules | Kind::List => value.is_array(),
-        Kind::Variables | Kind::TextMap | Kind::BoolMap | Kind::Map | Kind::Object => {
-            value.is_object()
-        }
-        Kind::Any => true,
+        ValueKind::Texts(_) | ValueKind::Rules | ValueKind::List => value.is_array(),
+        ValueKind::Variables
+        | ValueKind::TextMap
+        | ValueKind::BoolMap
+        | ValueKind::Map
+        | ValueKind::Object => value.is_object(),
+        ValueKind::Any => true,
     }
 }
 
 /// The values that a kind allows, to follow "must be".
-fn expectation(kind: Kind) -> String {
+fn expectation(kind: ValueKind) -> String {
     match kind {
-        Kind::Bool => "true or false".to_owned(),
-        Kind::Text | Kind::Variable => "text in quotes".to_owned(),
-        Kind::Choice([word]) => format!("`{word}`"),
-        Kind::Choice(words) => format!("one of {}", words.join(", ")),
-        Kind::Integer(least, most) => format!("a whole number from {least} to {most}"),
-        Kind::Fraction => "a number from 0 to 1".to_owned(),
-        Kind::Number => "a number of 0 or more".to_owned(),
-        Kind::Texts(_) => "a list of texts".to_owned(),
-        Kind::Rules => "a list of rules such as \"Bash(ls *)\"".to_owned(),
-        Kind::Rule => {
+        ValueKind::Bool => "true or false".to_owned(),
+        ValueKind::Text | ValueKind::Variable => "text in quotes".to_owned(),
+        ValueKind::Choice([word]) => format!("`{word}`"),
+        ValueKind::Choice(words) => format!("one of {}", words.join(", ")),
+        ValueKind::Integer(least, most) => format!("a whole number from {least} to {most}"),
+        ValueKind::Fraction => "a number from 0 to 1".to_owned(),
+        ValueKind::Number => "a number of 0 or more".to_owned(),
+        ValueKind::Texts(_) => "a list of texts".to_owned(),
+        ValueKind::Rules => "a list of rules such as \"Bash(ls *)\"".to_owned(),
+        ValueKind::Rule => {
             "a rule such as \"Bash(ls *)\" or {\"tool\": \"Bash\", \"args\": \"ls *\"}".to_owned()
         }
-        Kind::TextMap | Kind::Variables => "an object of names and texts".to_owned(),
-        Kind::BoolMap => "an object of names with true or false".to_owned(),
-        Kind::Map | Kind::Object => "an object".to_owned(),
-        Kind::List => "a list".to_owned(),
-        Kind::Switches(words) => format!("true, false or a list of {}", words.join(", ")),
-        Kind::Any => "something".to_owned(),
+        ValueKind::TextMap | ValueKind::Variables => "an object of names and texts".to_owned(),
+        ValueKind::BoolMap => "an object of names with true or false".to_owned(),
+        ValueKind::Map | ValueKind::Object => "an object".to_owned(),
+        ValueKind::List => "a list".to_owned(),
+        ValueKind::Switches(words) => format!("true, false or a list of {}", words.join(", ")),
+        ValueKind::Any => "something".to_owned(),
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::keys::{Gate, Join, KEYS, Kind, Place};
-use super::layer::{Entry, Layer};
+use super::keys::{AllowedLevels, Gate, Join, KEYS, ValueKind};
+use super::layer::{Layer, LayerEntry};
 use super::level::{Level, Origin, Sourced};
 use super::plugin_only::PluginOnly;
 use crate::trust::{ContentTrust, Unaccepted};
@@ -60,7 +60,7 @@ impl From<Unaccepted> for Off {
 /// One value and what became of it.
 #[derive(Debug)]
 pub(super) struct Judged {
-    pub(super) entry: Entry,
+    pub(super) entry: LayerEntry,
     pub(super) origin: Origin,
     pub(super) off: Option<Off>,
 }
@@ -159,7 +159,7 @@ impl Merged {
                 continue;
             }
             let slot = (judged.entry.key.path, judged.entry.name.clone());
-            let is_switches = matches!(judged.entry.key.kind, Kind::Switches(_));
+            let is_switches = matches!(judged.entry.key.kind, ValueKind::Switches(_));
             let adds_up = is_switches && judged.entry.value.is_array();
             match strongest.get(&slot) {
                 // A weaker file may add to a list; only a plain yes or no ends the matter.
@@ -245,29 +245,30 @@ fn single<'l>(layer: &'l Layer, path: &str) -> Option<&'l Value> {
 }
 
 /// The reason why a level may not say this at all.
-fn refusal(level: Level, entry: &Entry) -> Option<Off> {
+fn refusal(level: Level, entry: &LayerEntry) -> Option<Off> {
     let in_project = matches!(level, Level::Local | Level::Project);
     let is_auto = entry.key.path == "permissions.defaultMode" && entry.value == "auto";
     match entry.key.place {
-        Place::Managed if level != Level::Managed => Some(Off::OnlyManaged),
-        Place::Personal if in_project => Some(Off::NotInProject),
+        AllowedLevels::Managed if level != Level::Managed => Some(Off::OnlyManaged),
+        AllowedLevels::Personal if in_project => Some(Off::NotInProject),
         _ if is_auto && in_project => Some(Off::NotInProject),
         _ => None,
     }
 }
 
-fn is_list(kind: Kind) -> bool {
-    matches!(kind, Kind::Texts(Join::Concatenate) | Kind::Rules)
+fn is_list(kind: ValueKind) -> bool {
+    matches!(kind, ValueKind::Texts(Join::Concatenate) | ValueKind::Rules)
 }
 
 /// Whether one of several values is taken, and not all of them together.
-fn is_decided_once(kind: Kind) -> bool {
-    !(is_list(kind) || matches!(kind, Kind::Object | Kind::List | Kind::Texts(Join::Limit)))
+fn is_decided_once(kind: ValueKind) -> bool {
+    !(is_list(kind)
+        || matches!(kind, ValueKind::Object | ValueKind::List | ValueKind::Texts(Join::Limit)))
 }
 
 /// Whether a value stands beside the strongest one.
-fn shares_with(kind: Kind, origin: &Origin, winner: &Origin) -> bool {
-    kind == Kind::Texts(Join::ManagedAlone)
+fn shares_with(kind: ValueKind, origin: &Origin, winner: &Origin) -> bool {
+    kind == ValueKind::Texts(Join::ManagedAlone)
         && (winner.level != Level::Managed || origin.level == Level::Managed)
 }
 

@@ -99,7 +99,7 @@ impl FlagSettings {
 
 /// One place to look at.
 #[derive(Debug)]
-pub(super) struct Candidate {
+pub(super) struct SettingsCandidate {
     pub(super) level: Level,
     pub(super) path: PathBuf,
     /// The JSON itself, where no file holds it.
@@ -110,7 +110,7 @@ pub(super) struct Candidate {
 
 impl SettingsSources {
     /// All places, the strongest first. `problems` gets what cannot be looked into.
-    pub(super) fn candidates(&self, problems: &mut Vec<Problem>) -> Vec<Candidate> {
+    pub(super) fn candidates(&self, problems: &mut Vec<Problem>) -> Vec<SettingsCandidate> {
         let mut places = Vec::new();
         self.managed(&mut places, problems);
         self.parent(&mut places);
@@ -118,7 +118,7 @@ impl SettingsSources {
         let start = &self.start_dir;
         let mut add = |level, path: PathBuf, root: &Path| {
             if self.levels.wants(level) {
-                places.push(Candidate { level, path, text: None, root: root.to_owned() });
+                places.push(SettingsCandidate { level, path, text: None, root: root.to_owned() });
             }
         };
         for directory in self.local_dirs() {
@@ -144,7 +144,7 @@ impl SettingsSources {
         self.managed_dir.as_ref().map(|directory| directory.join("managed-settings.d"))
     }
 
-    fn managed(&self, places: &mut Vec<Candidate>, problems: &mut Vec<Problem>) {
+    fn managed(&self, places: &mut Vec<SettingsCandidate>, problems: &mut Vec<Problem>) {
         let Some(directory) = &self.managed_dir else { return };
         let mut paths = vec![directory.join("managed-settings.json")];
         if let Some(directory) = self.drop_in_dir() {
@@ -158,7 +158,7 @@ impl SettingsSources {
             }
         }
         // A later file is laid over the earlier ones.
-        places.extend(paths.into_iter().rev().map(|path| Candidate {
+        places.extend(paths.into_iter().rev().map(|path| SettingsCandidate {
             level: Level::Managed,
             path,
             text: None,
@@ -166,9 +166,9 @@ impl SettingsSources {
         }));
     }
 
-    fn parent(&self, places: &mut Vec<Candidate>) {
+    fn parent(&self, places: &mut Vec<SettingsCandidate>) {
         if let Some(parent) = self.parent.as_ref().filter(|_| !self.is_managed()) {
-            places.push(Candidate {
+            places.push(SettingsCandidate {
                 level: Level::Managed,
                 path: PathBuf::from(PARENT),
                 text: Some(parent.text.clone()),
@@ -184,7 +184,7 @@ impl SettingsSources {
         places.iter().any(|managed| managed.path.symlink_metadata().is_ok())
     }
 
-    fn flag(&self, places: &mut Vec<Candidate>) {
+    fn flag(&self, places: &mut Vec<SettingsCandidate>) {
         let (path, text) = match &self.flag {
             None => return,
             Some(FlagSettings::File(path)) => (path.clone(), None),
@@ -192,7 +192,7 @@ impl SettingsSources {
         };
         let beside = path.parent().filter(|_| text.is_none());
         let root = beside.unwrap_or(&self.start_dir).to_owned();
-        places.push(Candidate { level: Level::Flag, path, text, root });
+        places.push(SettingsCandidate { level: Level::Flag, path, text, root });
     }
 
     /// The directories of local settings, the stronger one first: the checkout, so that all of its worktrees and

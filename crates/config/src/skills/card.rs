@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::definition::{SkillDefinition, SkillFileError, SkillOrigin, read_skill};
 use crate::agents::check_skill_name;
-use crate::scan::{Keep, Reader, Writer};
+use crate::scan::{Keep, KeptReader, Writer};
 
 /// Facts about a skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -271,7 +271,7 @@ impl Keep for Result<(String, Arc<SkillCard>), SkillFileError> {
         true
     }
 
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
+    fn read(from: &mut KeptReader<'_>) -> Option<Self> {
         let name = from.text()?.to_owned();
         let flags = from.number()?;
         let flag = |at: u32| flags >> at & 1 == 1;
@@ -294,7 +294,7 @@ impl Keep for Result<(String, Arc<SkillCard>), SkillFileError> {
     }
 }
 
-fn read_list(from: &mut Reader<'_>) -> Option<Vec<String>> {
+fn read_list(from: &mut KeptReader<'_>) -> Option<Vec<String>> {
     let count = from.number()?;
     let mut list = Vec::new();
     for _ in 0..count {

@@ -17,7 +17,7 @@ use super::sources::{SkillPlace, SkillSources};
 use crate::Problem;
 use crate::files::Stamp;
 use crate::plugins::manifest_of;
-use crate::scan::{Extent, Found, Index, Memo, Place, Portion};
+use crate::scan::{Extent, FoundFile, KeptIndex, Memo, Portion, ScanPlace};
 use crate::trust::PowerItem;
 
 /// The most skills that are looked at for one source. Of a larger number, the first by name are listed; the others
@@ -113,7 +113,7 @@ struct Search {
     /// The most that are looked at for one source, and how many are left.
     most: usize,
     left: HashMap<SkillSource, usize>,
-    visited: HashSet<Place>,
+    visited: HashSet<ScanPlace>,
     catalog: SkillCatalog,
     /// The active ones by name.
     winners: HashSet<ByName, RandomState>,
@@ -196,7 +196,7 @@ impl SkillLoader {
         if !search.visited.insert(place.place.clone()) {
             return;
         }
-        let index = sources.index_dir.as_deref().map(|directory| Index { directory });
+        let index = sources.index_dir.as_deref().map(|directory| KeptIndex { directory });
         if let Some(index) = index {
             self.memo.recall(&place.place, index);
         }
@@ -257,9 +257,9 @@ impl Search {
         sources: &SkillSources,
         place: &SkillPlace,
         within: Option<Arc<Path>>,
-        found: Found<ReadHead>,
+        found: FoundFile<ReadHead>,
     ) {
-        let Found { path, stamp, value } = found;
+        let FoundFile { path, stamp, value } = found;
         match &*value {
             Ok((name, card)) => {
                 let (name, card) = (name.clone(), Arc::clone(card));

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::Problem;
 use crate::agents::{AgentEffort, NameError, check_skill_name};
 use crate::fields::{Fields, Located, Weight};
-use crate::frontmatter::{self, Grammar, Note, Page, Shape};
+use crate::frontmatter::{self, Grammar, LineNote, Page, Shape};
 use crate::memory::split_globs;
 use crate::plugins::PluginVariables;
 use crate::settings::printable;
@@ -247,7 +247,7 @@ pub fn read_skill(
         Ok(page) => (page, None),
         Err(error) => {
             let page = Page { frontmatter: None, body: text.to_owned(), body_line: 1 };
-            (page, Some(Note { line: 1, message: error.to_string() }))
+            (page, Some(LineNote { line: 1, message: error.to_string() }))
         }
     };
     let (members, mut notes) =

@@ -24,9 +24,9 @@ use centurion_protocol::SessionId;
 use thiserror::Error;
 
 pub use self::arguments::split_arguments;
-pub(super) use self::cut::{CommandPart, Part, cut};
+pub(super) use self::cut::{BodyPart, CommandPart, cut};
 use self::placeholder::{Placeholder, Placeholders, Segment};
-use self::values::{Value, Values};
+use self::values::{PlaceholderValue, Values};
 use super::definition::{Shell, SkillDefinition};
 use crate::Located;
 use crate::agents::AgentEffort;
@@ -148,8 +148,8 @@ pub fn expand(
     let mut pieces = Vec::new();
     for part in cut(template.body, template.body.line) {
         pieces.push(match part {
-            Part::Text(text) => Piece::Text(filler.fill_text(text)),
-            Part::Command(command) => {
+            BodyPart::Text(text) => Piece::Text(filler.fill_text(text)),
+            BodyPart::Command(command) => {
                 let text = filler.fill_command(command.text, command.text_line)?;
                 if text.trim().is_empty() {
                     let written = crate::settings::printable(command.text);
@@ -181,11 +181,11 @@ fn value_of<'v>(
     placeholders: &Placeholders<'v>,
     values: &'v Values<'_>,
     placeholder: Placeholder,
-) -> Value<'v> {
+) -> PlaceholderValue<'v> {
     match placeholder {
         Placeholder::Plugin(index) => {
             let value = placeholders.of_plugin(index);
-            value.map_or(Value::Unset, |value| Value::One(value.into()))
+            value.map_or(PlaceholderValue::Unset, |value| PlaceholderValue::One(value.into()))
         }
         other => values.get(other),
     }
@@ -248,12 +248,12 @@ impl Filler<'_> {
                 Segment::Placeholder { placeholder, source } => {
                     let value = value_of(&self.placeholders, &self.values, placeholder);
                     self.has_used_arguments |=
-                        placeholder.is_argument() && !matches!(value, Value::Unset);
+                        placeholder.is_argument() && !matches!(value, PlaceholderValue::Unset);
                     match value {
-                        Value::Unset => filled.text.push_str(source),
-                        Value::Missing => {}
-                        Value::One(value) => filled.push_value(&value),
-                        Value::All { raw, .. } => filled.push_value(raw),
+                        PlaceholderValue::Unset => filled.text.push_str(source),
+                        PlaceholderValue::Missing => {}
+                        PlaceholderValue::One(value) => filled.push_value(&value),
+                        PlaceholderValue::All { raw, .. } => filled.push_value(raw),
                     }
                 }
             }
@@ -275,7 +275,7 @@ impl Filler<'_> {
                 Segment::Placeholder { placeholder, source } => (placeholder, source),
             };
             let value = value_of(&self.placeholders, &self.values, placeholder);
-            if let Value::Unset = value {
+            if let PlaceholderValue::Unset = value {
                 command.push_literal(source);
                 continue;
             }

@@ -8,7 +8,7 @@ use super::definition::{SkillKind, SkillOrigin, SkillSource, read_skill};
 use super::reading::ReadSkill;
 use crate::Problem;
 use crate::agents::is_plugin;
-use crate::scan::{Memo, Pick, Place};
+use crate::scan::{Memo, Pick, ScanPlace};
 
 /// Findings in a place.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,7 +22,7 @@ pub struct SkillsOfPlace {
 /// plugin if they lie in one. In a directory, Markdown is a command if it lies below `commands`; other Markdown
 /// is a part of a skill, or neither. A file that is named is meant to be one or the other.
 pub fn read_skills_at(path: &Path, world: &dyn World) -> SkillsOfPlace {
-    let place = Place {
+    let place = ScanPlace {
         root: path.to_owned(),
         within: None,
         pick: Pick::Markdown,

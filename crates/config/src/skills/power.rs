@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::definition::{SkillDefinition, SkillKind, SkillOrigin, SkillSource, read_skill};
-use super::expand::{CommandPart, Part, cut};
+use super::expand::{BodyPart, CommandPart, cut};
 use crate::settings::printable;
 use crate::trust::PowerItem;
 
@@ -40,8 +40,8 @@ impl SkillDefinition {
     /// The commands in its text, with their places.
     pub(super) fn command_parts(&self) -> Vec<CommandPart<'_>> {
         let command = |part| match part {
-            Part::Command(command) => Some(command),
-            Part::Text(_) => None,
+            BodyPart::Command(command) => Some(command),
+            BodyPart::Text(_) => None,
         };
         cut(&self.body, self.body.line).into_iter().filter_map(command).collect()
     }

@@ -52,12 +52,16 @@ impl Resources {
             for path in paths.iter().filter(|path| *path != skill) {
                 let Some(name) = shown_name(path) else { continue };
                 let relative = folder.join(name);
-                match Kind::of(path, &within) {
-                    Kind::File if resources.names.len() == MOST_NAMES => resources.is_cut = true,
-                    Kind::File => resources.names.push(relative.display().to_string()),
-                    Kind::Folder if depth < DEEPEST => folders.push_back((relative, depth + 1)),
-                    Kind::Folder => resources.is_cut = true,
-                    Kind::Other => {}
+                match ResourceKind::of(path, &within) {
+                    ResourceKind::File if resources.names.len() == MOST_NAMES => {
+                        resources.is_cut = true
+                    }
+                    ResourceKind::File => resources.names.push(relative.display().to_string()),
+                    ResourceKind::Folder if depth < DEEPEST => {
+                        folders.push_back((relative, depth + 1))
+                    }
+                    ResourceKind::Folder => resources.is_cut = true,
+                    ResourceKind::Other => {}
                 }
             }
         }
@@ -71,14 +75,14 @@ fn shown_name(path: &Path) -> Option<&str> {
     (!name.starts_with('.') && !name.chars().any(char::is_control)).then_some(name)
 }
 
-enum Kind {
+enum ResourceKind {
     File,
     Folder,
     /// A link out of the directory or to a folder, or something that cannot be read.
     Other,
 }
 
-impl Kind {
+impl ResourceKind {
     fn of(path: &Path, within: &Path) -> Self {
         let Ok(metadata) = path.symlink_metadata() else { return Self::Other };
         if metadata.is_dir() {

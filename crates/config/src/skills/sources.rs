@@ -8,7 +8,7 @@ use super::catalog::SkillEntry;
 use super::definition::{SkillKind, SkillOrigin, SkillSource};
 use crate::agents::{PROJECT_DIRS, ProjectFolders, check_skill_name};
 use crate::plugins::{PluginVariables, Power};
-use crate::scan::{Pick, Place, SYNCED};
+use crate::scan::{Pick, SYNCED, ScanPlace};
 use crate::settings::{LevelChoice, SkillOverride};
 use crate::trust::ContentTrust;
 
@@ -66,7 +66,7 @@ pub struct PluginSkills {
 
 /// A place with whose it is.
 pub(super) struct SkillPlace {
-    pub(super) place: Place,
+    pub(super) place: ScanPlace,
     pub(super) source: SkillSource,
     pub(super) kind: SkillKind,
     pub(super) plugin: Option<String>,
@@ -234,7 +234,7 @@ impl SkillPlace {
             SkillKind::Command => ("commands", Pick::Markdown),
         };
         let owner = source.as_str().to_owned();
-        let place = Place { root: base.join(name), within: within.cloned(), pick, owner };
+        let place = ScanPlace { root: base.join(name), within: within.cloned(), pick, owner };
         Self { place, source, kind, plugin: None, prefix: None }
     }
 
@@ -247,7 +247,8 @@ impl PluginSkills {
     fn places(&self, places: &mut Vec<SkillPlace>) {
         let mut add = |root: &Path, pick, kind| {
             let within = Some(self.root.clone());
-            let place = Place { root: root.to_owned(), within, pick, owner: self.plugin.clone() };
+            let place =
+                ScanPlace { root: root.to_owned(), within, pick, owner: self.plugin.clone() };
             let plugin = Some(self.plugin.clone());
             places.push(SkillPlace {
                 place,

@@ -110,7 +110,7 @@ const ENDINGS: [&str; 11] = [
 pub(super) fn mentions(command: &str, home: Option<&Path>, is_cut: &mut bool) -> Vec<Mention> {
     let cut = Cell::new(*is_cut);
     let assigned = Assigned::new();
-    let reader = Reader {
+    let reader = CommandReader {
         home,
         assigned: &assigned,
         runs_text: false,
@@ -207,7 +207,7 @@ fn is_interpreter(word: &str) -> bool {
 type Assigned = BTreeMap<String, Vec<String>>;
 
 #[derive(Clone, Copy)]
-struct Reader<'a> {
+struct CommandReader<'a> {
     home: Option<&'a Path>,
     assigned: &'a Assigned,
     /// Something carries out what others print.
@@ -221,25 +221,25 @@ struct Reader<'a> {
 }
 
 /// A simple command with what its words may be.
-struct Expanded {
+struct ExpandedCommand {
     variants: Vec<Vec<String>>,
     inputs: Vec<String>,
     is_piped: bool,
 }
 
-impl Reader<'_> {
+impl CommandReader<'_> {
     fn read(&self, command: &str, depth: usize, mentions: &mut Vec<Mention>) {
         if depth > DEEPEST {
             raw_words(command).for_each(|word| add(word, Role::Script, mentions));
             return;
         }
         let assigned = self.assigned_in(command);
-        let reader = Reader { assigned: &assigned, ..*self };
+        let reader = CommandReader { assigned: &assigned, ..*self };
         let mut found = Vec::new();
         let moves_text = reader.gather(command, 0, &mut found, mentions);
-        let first = |it: &Expanded| it.variants.iter().any(|words| runs_variable(words));
+        let first = |it: &ExpandedCommand| it.variants.iter().any(|words| runs_variable(words));
         let all_harmless = || found.iter().flat_map(|it| &it.variants).all(|it| is_harmless(it));
-        let reader = Reader {
+        let reader = CommandReader {
             runs_text: self.runs_text || runs_text(command) || found.iter().any(first),
             runs_files: self.runs_files || runs_files(command),
             is_plain: self.is_plain && !is_odd(command) && (!moves_text || all_harmless()),
@@ -257,7 +257,7 @@ impl Reader<'_> {
         let mut assigned = self.assigned.clone();
         for token in segments(command).iter().flat_map(|segment| &segment.tokens) {
             if let Some((name, value)) = token.split_once('=').filter(|_| is_assignment(token)) {
-                let reader = Reader { assigned: &assigned, ..*self };
+                let reader = CommandReader { assigned: &assigned, ..*self };
                 let values = reader.expand(value, false, 0, &mut Vec::new());
                 assigned.entry(name.trim_end_matches('+').to_owned()).or_default().extend(values);
             }
@@ -271,7 +271,7 @@ impl Reader<'_> {
         &self,
         command: &str,
         depth: usize,
-        found: &mut Vec<Expanded>,
+        found: &mut Vec<ExpandedCommand>,
         mentions: &mut Vec<Mention>,
     ) -> bool {
         if depth > DEEPEST {
@@ -301,7 +301,7 @@ impl Reader<'_> {
                 words.iter().filter_map(pick).collect()
             };
             let variants = (0..count).map(pick).collect();
-            found.push(Expanded { variants, inputs, is_piped: segment.is_piped });
+            found.push(ExpandedCommand { variants, inputs, is_piped: segment.is_piped });
         }
         moves_text
     }
@@ -310,7 +310,7 @@ impl Reader<'_> {
     fn simple_command(
         &self,
         texts: &[String],
-        segment: &Expanded,
+        segment: &ExpandedCommand,
         depth: usize,
         mentions: &mut Vec<Mention>,
     ) {
@@ -684,7 +684,7 @@ fn is_assignment(word: &str) -> bool {
 
 /// A simple command: its tokens with their quotes, and where it reads from and writes to.
 #[derive(Default)]
-struct Segment {
+struct SimpleCommand {
     tokens: Vec<String>,
     inputs: Vec<String>,
     outputs: Vec<String>,
@@ -702,8 +702,8 @@ enum Belongs {
 
 /// Takes a text apart into simple commands. The patterns of `case` are left out.
 struct Splitter {
-    segments: Vec<Segment>,
-    segment: Segment,
+    segments: Vec<SimpleCommand>,
+    segment: SimpleCommand,
     token: String,
     belongs: Belongs,
     open_cases: usize,
@@ -745,7 +745,7 @@ impl Splitter {
 
     fn end_segment(&mut self, is_piped: bool) {
         let segment = std::mem::take(&mut self.segment);
-        self.segments.push(Segment { is_piped, ..segment });
+        self.segments.push(SimpleCommand { is_piped, ..segment });
     }
 
     /// A sign that ends a command or a part of a pattern.
@@ -756,7 +756,7 @@ impl Splitter {
         }
         if self.is_pattern {
             match letter {
-                ')' | '|' => self.segment = Segment::default(),
+                ')' | '|' => self.segment = SimpleCommand::default(),
                 _ => {}
             }
             self.is_pattern = letter != ')';
@@ -769,11 +769,11 @@ impl Splitter {
     }
 }
 
-fn segments(text: &str) -> Vec<Segment> {
+fn segments(text: &str) -> Vec<SimpleCommand> {
     let letters: Vec<char> = text.chars().collect();
     let mut splitter = Splitter {
         segments: Vec::new(),
-        segment: Segment::default(),
+        segment: SimpleCommand::default(),
         token: String::new(),
         belongs: Belongs::Word,
         open_cases: 0,
@@ -825,7 +825,7 @@ fn segments(text: &str) -> Vec<Segment> {
     }
     splitter.end_token();
     splitter.end_segment(false);
-    let is_used = |it: &Segment| {
+    let is_used = |it: &SimpleCommand| {
         it.is_piped || !it.tokens.is_empty() || !it.inputs.is_empty() || !it.outputs.is_empty()
     };
     splitter.segments.retain(is_used);

@@ -10,8 +10,8 @@ use std::time::Duration;
 use centurion_protocol::markup::contain;
 use centurion_protocol::{RecordId, SessionId, bounded};
 use centurion_team::peers::{
-    Inbox, Incoming, Introduction, LivePeer, Outgoing, PeerAddress, PeerDirectory, PeerListener,
-    Refusal, SendError,
+    Inbox, Incoming, Introduction, LivePeer, MessageRefusal, Outgoing, PeerAddress, PeerDirectory,
+    PeerListener, SendError,
 };
 use centurion_team::socket::SocketError;
 use parking_lot::Mutex;
@@ -159,19 +159,19 @@ pub(crate) fn close_if_idle(shared: &Shared) -> bool {
 struct SessionInbox(Weak<Shared>);
 
 impl Inbox for SessionInbox {
-    fn take(&self, message: Incoming) -> Result<(), Refusal> {
-        let shared = self.0.upgrade().ok_or(Refusal::Ending)?;
-        let peers = shared.delegation.peers.as_ref().ok_or(Refusal::Ending)?;
+    fn take(&self, message: Incoming) -> Result<(), MessageRefusal> {
+        let shared = self.0.upgrade().ok_or(MessageRefusal::Ending)?;
+        let peers = shared.delegation.peers.as_ref().ok_or(MessageRefusal::Ending)?;
         // Held until it is written down and queued: of two that bring the same message, one delivers it.
         let mut state = peers.state.lock();
         if state.taken.contains(&message.id) {
             return Ok(());
         }
         if state.is_closed || shared.queue.is_abandoned() {
-            return Err(Refusal::Ending);
+            return Err(MessageRefusal::Ending);
         }
         if shared.queue.mail_load(None).0 >= MOST_WAITING {
-            return Err(Refusal::Full);
+            return Err(MessageRefusal::Full);
         }
         // A sender may work in a directory with any name.
         let from = contain(&message.from.to_string()).into_owned();
@@ -181,8 +181,8 @@ impl Inbox for SessionInbox {
                 state.taken.insert(message.id);
                 Ok(())
             }
-            Ok(_) => Err(Refusal::Full),
-            Err(error) => Err(Refusal::Lost(error.to_string())),
+            Ok(_) => Err(MessageRefusal::Full),
+            Err(error) => Err(MessageRefusal::Lost(error.to_string())),
         }
     }
 }

@@ -8,14 +8,14 @@ use centurion_protocol::sdk::{Event, EventBody, System};
 use super::HostChannel;
 
 /// Whether the session waits for an answer of the host.
-pub(super) struct State {
+pub(super) struct WaitState {
     /// `None` where the host does not want to know.
     session: Option<SessionId>,
     /// The number of questions that wait.
     questions: AtomicUsize,
 }
 
-impl State {
+impl WaitState {
     pub(super) fn new(session: Option<SessionId>) -> Self {
         Self { session, questions: AtomicUsize::new(0) }
     }

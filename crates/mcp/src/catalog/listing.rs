@@ -68,7 +68,7 @@ impl io::Write for Size {
 
 /// One of the lists that can change by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ListKind {
     Tools,
     Prompts,
     Resources,
@@ -80,23 +80,23 @@ pub(crate) async fn list(
     peer: &Peer<RoleClient>,
     capabilities: &ServerCapabilities,
     server: &str,
-    parts: &[Part],
+    parts: &[ListKind],
     catalog: &mut Catalog,
 ) -> Result<(), Failure> {
     for part in parts {
         match part {
-            Part::Tools if capabilities.tools.is_some() => {
+            ListKind::Tools if capabilities.tools.is_some() => {
                 let (tools, problems) = list_tools(peer, server).await?;
                 (catalog.tools, catalog.tool_problems) = (tools, problems);
             }
-            Part::Prompts if capabilities.prompts.is_some() => {
+            ListKind::Prompts if capabilities.prompts.is_some() => {
                 let (prompts, problems) = list_prompts(peer).await?;
                 (catalog.prompts, catalog.prompt_problems) = (prompts, problems);
             }
-            Part::Resources if capabilities.resources.is_some() => {
+            ListKind::Resources if capabilities.resources.is_some() => {
                 list_resources(peer, catalog).await?;
             }
-            Part::Tools | Part::Prompts | Part::Resources => {}
+            ListKind::Tools | ListKind::Prompts | ListKind::Resources => {}
         }
     }
     Ok(())

@@ -25,7 +25,7 @@ pub struct AnthropicReader {
     request_id: Option<String>,
     usage: ReportedUsage,
     stop_reason: Option<StopReason>,
-    blocks: BTreeMap<usize, State>,
+    blocks: BTreeMap<usize, BlockState>,
     /// Complete inputs that are held until their blocks stop.
     held: Tally,
     progress: Progress,
@@ -40,7 +40,7 @@ enum Progress {
 }
 
 #[derive(Debug)]
-enum State {
+enum BlockState {
     /// In progress; with the complete input from the start, which counts if no other follows.
     Open {
         input: Option<String>,
@@ -50,7 +50,7 @@ enum State {
 
 /// Every field of any event. Raw, because an unknown event may use the same names for other things.
 #[derive(Deserialize)]
-struct Event<'a> {
+struct AnyEvent<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -117,7 +117,7 @@ impl AnthropicReader {
         if self.progress == Progress::Finished {
             return Ok(Vec::new());
         }
-        let event: Event<'_> = serde_json::from_slice(data)
+        let event: AnyEvent<'_> = serde_json::from_slice(data)
             .map_err(|error| malformed(format!("an event of the answer is no JSON: {error}")))?;
         let kind: &str = &event.kind;
         if kind.starts_with("content_block_") || kind == "message_delta" || kind == "message_stop" {
@@ -165,7 +165,7 @@ impl AnthropicReader {
         }])
     }
 
-    fn start_block(&mut self, event: &Event<'_>) -> Result<Vec<StreamEvent>, ModelError> {
+    fn start_block(&mut self, event: &AnyEvent<'_>) -> Result<Vec<StreamEvent>, ModelError> {
         let index = part("index", event.index)?;
         let raw = event.content_block.ok_or_else(|| missing("content_block"))?;
         if self.blocks.contains_key(&index) {
@@ -197,17 +197,17 @@ impl AnthropicReader {
             _ => BlockStart::Other(raw.to_owned()),
         };
         self.held.add_bytes(input.map_or(0, str::len))?;
-        self.blocks.insert(index, State::Open { input: input.map(str::to_owned) });
+        self.blocks.insert(index, BlockState::Open { input: input.map(str::to_owned) });
         let mut events = vec![StreamEvent::BlockStart { index, block }];
         let deltas = deltas.into_iter().filter(|delta| !delta.is_empty());
         events.extend(deltas.map(|delta| StreamEvent::Delta { index, delta }));
         Ok(events)
     }
 
-    fn delta(&mut self, event: &Event<'_>) -> Result<Vec<StreamEvent>, ModelError> {
+    fn delta(&mut self, event: &AnyEvent<'_>) -> Result<Vec<StreamEvent>, ModelError> {
         let index = part("index", event.index)?;
         let fields: BlockDelta<'_> = part("delta", event.delta)?;
-        let Some(State::Open { input }) = self.blocks.get_mut(&index) else {
+        let Some(BlockState::Open { input }) = self.blocks.get_mut(&index) else {
             return Err(malformed(format!("a delta belongs to block {index}, which is not open")));
         };
         let delta = match &*fields.kind {
@@ -231,14 +231,15 @@ impl AnthropicReader {
     }
 
     fn stop_block(&mut self, index: usize) -> Result<Vec<StreamEvent>, ModelError> {
-        let Some(State::Open { input }) = self.blocks.insert(index, State::Stopped) else {
+        let Some(BlockState::Open { input }) = self.blocks.insert(index, BlockState::Stopped)
+        else {
             return Err(malformed(format!("block {index} stops and was not open")));
         };
         let whole = input.map(|text| StreamEvent::Delta { index, delta: Delta::InputJson(text) });
         Ok(whole.into_iter().chain([StreamEvent::BlockStop { index }]).collect())
     }
 
-    fn message_delta(&mut self, event: &Event<'_>) -> Result<Vec<StreamEvent>, ModelError> {
+    fn message_delta(&mut self, event: &AnyEvent<'_>) -> Result<Vec<StreamEvent>, ModelError> {
         if event.delta.is_some() {
             let delta: MessageDelta = part("delta", event.delta)?;
             self.stop_reason = delta.stop_reason.or(self.stop_reason.take());

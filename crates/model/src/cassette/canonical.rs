@@ -9,7 +9,7 @@ use centurion_protocol::{Effort, Thinking};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::normal::{Normaliser, Place, places_in};
+use super::normal::{KnownDirectory, Normaliser, places_in};
 use super::secrets::redact_value;
 use crate::Request;
 
@@ -29,7 +29,7 @@ pub(super) struct Canonical<P> {
 
 /// A normalised part.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct CanonicalPart {
     pub(super) hash: blake3::Hash,
     pub(super) value: Arc<Value>,
 }
@@ -60,11 +60,11 @@ impl Canonical<Value> {
     }
 
     /// The form for comparing with requests that were recorded in `places`.
-    pub(super) fn normalise(self, places: &[Place]) -> Canonical<Part> {
+    pub(super) fn normalise(self, places: &[KnownDirectory]) -> Canonical<CanonicalPart> {
         let own = self.system.iter().flat_map(places_in);
-        let places: Vec<Place> = own.chain(places.iter().cloned()).collect();
+        let places: Vec<KnownDirectory> = own.chain(places.iter().cloned()).collect();
         let normaliser = Normaliser::new(&places);
-        self.map(|value| Part::new(value, &normaliser))
+        self.map(|value| CanonicalPart::new(value, &normaliser))
     }
 }
 
@@ -100,7 +100,7 @@ impl<P> Canonical<P> {
     }
 }
 
-impl Canonical<Part> {
+impl Canonical<CanonicalPart> {
     /// Equal for requests that are equal in all but the model.
     pub(super) fn key(&self) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
@@ -121,7 +121,7 @@ impl Canonical<Part> {
     }
 }
 
-impl Part {
+impl CanonicalPart {
     pub(super) fn new(mut value: Value, normaliser: &Normaliser) -> Self {
         // Recordings contain no credentials; for the comparison the request loses its own.
         redact_value(&mut value);

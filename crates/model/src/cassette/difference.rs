@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::canonical::{Canonical, Part};
+use super::canonical::{Canonical, CanonicalPart};
 use super::replay::Exchange;
 
 /// The characters of each side that are shown before and after the difference.
@@ -22,7 +22,7 @@ struct Difference {
 /// The message of a refused request.
 pub(super) fn describe(
     path: &Path,
-    asked: &Canonical<Part>,
+    asked: &Canonical<CanonicalPart>,
     exchanges: &[Exchange],
     used: &[bool],
 ) -> String {
@@ -51,8 +51,11 @@ pub(super) fn describe(
 }
 
 /// The similarity of two requests: first by their common history, then by the parts before it.
-fn likeness(asked: &Canonical<Part>, recorded: &Canonical<Part>) -> (usize, usize, bool) {
-    let common = |one: &[Part], two: &[Part]| {
+fn likeness(
+    asked: &Canonical<CanonicalPart>,
+    recorded: &Canonical<CanonicalPart>,
+) -> (usize, usize, bool) {
+    let common = |one: &[CanonicalPart], two: &[CanonicalPart]| {
         one.iter().zip(two).take_while(|(one, two)| one.hash == two.hash).count()
     };
     (
@@ -62,8 +65,11 @@ fn likeness(asked: &Canonical<Part>, recorded: &Canonical<Part>) -> (usize, usiz
     )
 }
 
-fn difference(recorded: &Canonical<Part>, asked: &Canonical<Part>) -> Option<Difference> {
-    let effort = |request: &Canonical<Part>| {
+fn difference(
+    recorded: &Canonical<CanonicalPart>,
+    asked: &Canonical<CanonicalPart>,
+) -> Option<Difference> {
+    let effort = |request: &Canonical<CanonicalPart>| {
         request.effort.map_or_else(|| "none".to_owned(), |effort| effort.to_string())
     };
     let plain = [
@@ -89,8 +95,13 @@ fn difference(recorded: &Canonical<Part>, asked: &Canonical<Part>) -> Option<Dif
     .find_map(|(place, recorded, asked)| in_parts(place, recorded, asked))
 }
 
-fn in_parts(place: &str, recorded: &[Part], asked: &[Part]) -> Option<Difference> {
-    let part = |parts: &[Part], number: usize| parts.get(number).map(|part| part.value.clone());
+fn in_parts(
+    place: &str,
+    recorded: &[CanonicalPart],
+    asked: &[CanonicalPart],
+) -> Option<Difference> {
+    let part =
+        |parts: &[CanonicalPart], number: usize| parts.get(number).map(|part| part.value.clone());
     (0..recorded.len().max(asked.len())).find_map(|number| {
         let (recorded, asked) = (part(recorded, number), part(asked, number));
         between(&format!("{place}[{number}]"), recorded.as_deref(), asked.as_deref())

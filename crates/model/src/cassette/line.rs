@@ -25,7 +25,7 @@ pub(super) struct Line {
     /// The parts that `request` names and no earlier line contains.
     pub(super) parts: BTreeMap<String, Value>,
     /// Events with their times, in milliseconds since the request.
-    pub(super) events: Vec<(u64, Event)>,
+    pub(super) events: Vec<(u64, RecordedEvent)>,
     pub(super) end: End,
 }
 
@@ -36,12 +36,12 @@ pub(super) enum End {
     Whole,
     /// The caller dropped the stream.
     Cut,
-    Failed(u64, Failure),
+    Failed(u64, RecordedFailure),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Event {
+pub(super) enum RecordedEvent {
     Start { id: String, model: String, usage: ReportedUsage, request_id: Option<String> },
     Text { index: usize },
     Thinking { index: usize },
@@ -59,7 +59,7 @@ pub(super) enum Event {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Failure {
+pub(super) struct RecordedFailure {
     kind: Kind,
     status: Option<u16>,
     pub(super) message: String,
@@ -103,7 +103,7 @@ mirror_kinds!(
     Replay
 );
 
-impl From<&StreamEvent> for Event {
+impl From<&StreamEvent> for RecordedEvent {
     fn from(event: &StreamEvent) -> Self {
         match event.clone() {
             StreamEvent::Start { id, model, usage, request_id } => {
@@ -129,37 +129,39 @@ impl From<&StreamEvent> for Event {
     }
 }
 
-impl TryFrom<Event> for StreamEvent {
+impl TryFrom<RecordedEvent> for StreamEvent {
     type Error = serde_json::Error;
 
-    fn try_from(event: Event) -> Result<Self, Self::Error> {
+    fn try_from(event: RecordedEvent) -> Result<Self, Self::Error> {
         let block = |index, block| Self::BlockStart { index, block };
         let delta = |index, delta| Self::Delta { index, delta };
         Ok(match event {
-            Event::Start { id, model, usage, request_id } => {
+            RecordedEvent::Start { id, model, usage, request_id } => {
                 Self::Start { id, model, usage, request_id }
             }
-            Event::Text { index } => block(index, BlockStart::Text),
-            Event::Thinking { index } => block(index, BlockStart::Thinking),
-            Event::RedactedThinking { index, data } => {
+            RecordedEvent::Text { index } => block(index, BlockStart::Text),
+            RecordedEvent::Thinking { index } => block(index, BlockStart::Thinking),
+            RecordedEvent::RedactedThinking { index, data } => {
                 block(index, BlockStart::RedactedThinking { data })
             }
-            Event::ToolUse { index, id, name } => block(index, BlockStart::ToolUse { id, name }),
-            Event::Other { index, json } => {
+            RecordedEvent::ToolUse { index, id, name } => {
+                block(index, BlockStart::ToolUse { id, name })
+            }
+            RecordedEvent::Other { index, json } => {
                 block(index, BlockStart::Other(RawValue::from_string(json)?))
             }
-            Event::TextDelta(index, text) => delta(index, Delta::Text(text)),
-            Event::ThinkingDelta(index, text) => delta(index, Delta::Thinking(text)),
-            Event::SignatureDelta(index, text) => delta(index, Delta::Signature(text)),
-            Event::InputDelta(index, text) => delta(index, Delta::InputJson(text)),
-            Event::Stop { index } => Self::BlockStop { index },
-            Event::Finish { stop_reason, usage } => Self::Finish { stop_reason, usage },
-            Event::Ping => Self::Ping,
+            RecordedEvent::TextDelta(index, text) => delta(index, Delta::Text(text)),
+            RecordedEvent::ThinkingDelta(index, text) => delta(index, Delta::Thinking(text)),
+            RecordedEvent::SignatureDelta(index, text) => delta(index, Delta::Signature(text)),
+            RecordedEvent::InputDelta(index, text) => delta(index, Delta::InputJson(text)),
+            RecordedEvent::Stop { index } => Self::BlockStop { index },
+            RecordedEvent::Finish { stop_reason, usage } => Self::Finish { stop_reason, usage },
+            RecordedEvent::Ping => Self::Ping,
         })
     }
 }
 
-impl From<&ModelError> for Failure {
+impl From<&ModelError> for RecordedFailure {
     fn from(error: &ModelError) -> Self {
         Self {
             kind: error.kind.into(),
@@ -170,8 +172,8 @@ impl From<&ModelError> for Failure {
     }
 }
 
-impl From<Failure> for ModelError {
-    fn from(failure: Failure) -> Self {
+impl From<RecordedFailure> for ModelError {
+    fn from(failure: RecordedFailure) -> Self {
         Self {
             kind: failure.kind.into(),
             status: failure.status,

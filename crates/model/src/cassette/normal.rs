@@ -40,7 +40,7 @@ static VOLATILE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// A directory whose path differs from one machine to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct KnownDirectory {
     label: &'static str,
     path: String,
 }
@@ -49,7 +49,7 @@ pub(super) struct Place {
 const ENVIRONMENT: &str = "# Environment\n";
 
 /// The directories that a part of a system prompt names.
-pub(super) fn places_in(part: &Value) -> Vec<Place> {
+pub(super) fn places_in(part: &Value) -> Vec<KnownDirectory> {
     let Some(section) = part.as_str().and_then(|text| text.strip_prefix(ENVIRONMENT)) else {
         return Vec::new();
     };
@@ -63,7 +63,7 @@ pub(super) fn places_in(part: &Value) -> Vec<Place> {
             .iter()
             .find_map(|inside| path.split_once(inside))
             .map_or(path, |(checkout, _)| checkout);
-        Some(Place { label, path: checkout.to_owned() })
+        Some(KnownDirectory { label, path: checkout.to_owned() })
     };
     section.lines().filter_map(place).collect()
 }
@@ -76,7 +76,7 @@ pub(super) struct Normaliser {
 }
 
 impl Normaliser {
-    pub(super) fn new<'p>(places: impl IntoIterator<Item = &'p Place>) -> Self {
+    pub(super) fn new<'p>(places: impl IntoIterator<Item = &'p KnownDirectory>) -> Self {
         let mut replacements = Vec::new();
         for place in places {
             let path = place.path.trim_end_matches('/');
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn normal(text: &str) -> String {
-        let place = |path: &str| Place { label: "cwd", path: path.into() };
+        let place = |path: &str| KnownDirectory { label: "cwd", path: path.into() };
         let places = [place("/home/ann/proj"), place("/home/ann/proj/deep/")];
         Normaliser::new(&places).text(text).into_owned()
     }

@@ -16,17 +16,17 @@ use tokio::time::Instant;
 
 use super::CassetteError;
 use super::canonical::{Canonical, name_of};
-use super::line::{End, Event, Failure, Line, VERSION, millis};
+use super::line::{End, Line, RecordedEvent, RecordedFailure, VERSION, millis};
 use super::secrets::{redact_end, redact_events, redact_value};
 use crate::{ErrorKind, EventStream, ModelError, Provider, Request, StreamEvent};
 
 /// The file being written.
 pub(super) struct Recorder {
     path: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<RecorderState>,
 }
 
-struct State {
+struct RecorderState {
     file: File,
     /// The names of the parts in the file.
     known: HashSet<String>,
@@ -43,7 +43,7 @@ impl Recorder {
         let file = options
             .open(path)
             .map_err(|source| CassetteError::Write { path: path.to_owned(), source })?;
-        let state = State { file, known: HashSet::new(), failed: None };
+        let state = RecorderState { file, known: HashSet::new(), failed: None };
         Ok(Self { path: path.to_owned(), state: Mutex::new(state) })
     }
 
@@ -53,7 +53,7 @@ impl Recorder {
         state.failed.as_ref().map(|reason| ModelError::new(ErrorKind::Replay, reason.clone()))
     }
 
-    fn append(&self, request: Canonical<Value>, events: Vec<(u64, Event)>, end: End) {
+    fn append(&self, request: Canonical<Value>, events: Vec<(u64, RecordedEvent)>, end: End) {
         let mut state = self.state.lock();
         let mut parts = BTreeMap::new();
         let request = request.map(|mut part| {
@@ -113,7 +113,7 @@ struct Recording {
 
 struct Open {
     request: Canonical<Value>,
-    events: Vec<(u64, Event)>,
+    events: Vec<(u64, RecordedEvent)>,
     finished: bool,
 }
 
@@ -138,7 +138,9 @@ impl Stream for Recording {
                     open.events.push((at, event.into()));
                 }
             }
-            Poll::Ready(Some(Err(error))) => self.close(End::Failed(at, Failure::from(error))),
+            Poll::Ready(Some(Err(error))) => {
+                self.close(End::Failed(at, RecordedFailure::from(error)))
+            }
             Poll::Ready(None) => self.close(End::Whole),
             Poll::Pending => {}
         }

@@ -8,9 +8,9 @@ use futures_util::stream;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::canonical::{Canonical, Part};
+use super::canonical::{Canonical, CanonicalPart};
 use super::line::{End, Line, VERSION};
-use super::normal::{Normaliser, Place, places_in};
+use super::normal::{KnownDirectory, Normaliser, places_in};
 use super::{CassetteError, difference};
 use crate::{ErrorKind, EventStream, ModelError, Request, StreamEvent};
 
@@ -18,7 +18,7 @@ use crate::{ErrorKind, EventStream, ModelError, Request, StreamEvent};
 pub(super) struct Tape {
     path: PathBuf,
     /// The directories that the recorded requests name.
-    places: Vec<Place>,
+    places: Vec<KnownDirectory>,
     exchanges: Vec<Exchange>,
     /// The exchanges with equal requests, in the order in which they were recorded.
     equal: HashMap<blake3::Hash, Vec<usize>>,
@@ -34,7 +34,7 @@ enum Speed {
 
 pub(super) struct Exchange {
     pub(super) line: usize,
-    pub(super) request: Canonical<Part>,
+    pub(super) request: Canonical<CanonicalPart>,
     /// The items of the stream with their times, in milliseconds.
     items: Vec<(u64, Result<StreamEvent, ModelError>)>,
     /// Whether the caller dropped the stream in the middle.
@@ -60,7 +60,7 @@ impl Tape {
             lines.push((number, line));
         }
         let all_parts = lines.iter().flat_map(|(_, line): &(usize, Line)| line.parts.values());
-        let places: Vec<Place> = all_parts.flat_map(places_in).collect();
+        let places: Vec<KnownDirectory> = all_parts.flat_map(places_in).collect();
         let normaliser = Normaliser::new(&places);
 
         let mut parts = BTreeMap::new();
@@ -97,7 +97,7 @@ impl Tape {
 
     /// The first unused exchange of an equal request. One that its caller cut short comes last: a repeated request got
     /// a whole answer.
-    fn take(&self, asked: &Canonical<Part>) -> Result<&Exchange, String> {
+    fn take(&self, asked: &Canonical<CanonicalPart>) -> Result<&Exchange, String> {
         let mut used = self.used.lock();
         let equal = self.equal.get(&asked.key()).map(Vec::as_slice).unwrap_or_default();
         let candidates = equal.iter().filter_map(|number| {
@@ -121,11 +121,11 @@ impl Exchange {
     fn new(
         number: usize,
         line: Line,
-        parts: &mut BTreeMap<String, Part>,
+        parts: &mut BTreeMap<String, CanonicalPart>,
         normaliser: &Normaliser,
     ) -> Result<Self, String> {
         for (name, value) in line.parts {
-            parts.insert(name, Part::new(value, normaliser));
+            parts.insert(name, CanonicalPart::new(value, normaliser));
         }
         let request = line.request.try_map(|name| {
             parts.get(&name).cloned().ok_or_else(|| format!("no line before holds the part {name}"))

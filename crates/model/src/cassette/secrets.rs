@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use centurion_redact::redact_text;
 use serde_json::Value;
 
-use super::line::{End, Event};
+use super::line::{End, RecordedEvent};
 
 /// Removes the credentials from every string of a part.
 pub(super) fn redact_value(value: &mut Value) {
@@ -34,8 +34,8 @@ pub(super) fn redact_end(mut end: End) -> End {
 
 /// The events of an answer without credentials. A text with a credential that came in several pieces is replaced by one
 /// piece, at the position of the first.
-pub(super) fn redact_events(events: Vec<(u64, Event)>) -> Vec<(u64, Event)> {
-    let redacted: Vec<(Piece, String)> = wholes(&events)
+pub(super) fn redact_events(events: Vec<(u64, RecordedEvent)>) -> Vec<(u64, RecordedEvent)> {
+    let redacted: Vec<(PieceOwner, String)> = wholes(&events)
         .into_iter()
         .filter_map(|(piece, whole)| match redact_text(&whole) {
             Cow::Owned(text) => Some((piece, text)),
@@ -46,7 +46,7 @@ pub(super) fn redact_events(events: Vec<(u64, Event)>) -> Vec<(u64, Event)> {
         return events;
     }
     let mut told = HashSet::new();
-    let change = |(at, mut event): (u64, Event)| {
+    let change = |(at, mut event): (u64, RecordedEvent)| {
         let Some((piece, text)) = piece_of(&mut event) else { return Some((at, event)) };
         if let Some((_, whole)) = redacted.iter().find(|(changed, _)| *changed == piece) {
             if !told.insert(piece) {
@@ -60,17 +60,17 @@ pub(super) fn redact_events(events: Vec<(u64, Event)>) -> Vec<(u64, Event)> {
 }
 
 /// The text that a piece belongs to: the index of its block, and the part of the block.
-type Piece = (usize, &'static str);
+type PieceOwner = (usize, &'static str);
 
 /// The texts of an answer, each joined from its pieces.
-fn wholes(events: &[(u64, Event)]) -> Vec<(Piece, String)> {
-    let mut wholes: Vec<(Piece, String)> = Vec::new();
+fn wholes(events: &[(u64, RecordedEvent)]) -> Vec<(PieceOwner, String)> {
+    let mut wholes: Vec<(PieceOwner, String)> = Vec::new();
     for (_, event) in events {
         let (piece, text) = match event {
-            Event::TextDelta(index, text) => ((*index, "text"), text),
-            Event::ThinkingDelta(index, text) => ((*index, "thinking"), text),
-            Event::InputDelta(index, text) => ((*index, "input"), text),
-            Event::Other { index, json } => ((*index, "other"), json),
+            RecordedEvent::TextDelta(index, text) => ((*index, "text"), text),
+            RecordedEvent::ThinkingDelta(index, text) => ((*index, "thinking"), text),
+            RecordedEvent::InputDelta(index, text) => ((*index, "input"), text),
+            RecordedEvent::Other { index, json } => ((*index, "other"), json),
             _ => continue,
         };
         match wholes.iter_mut().find(|(known, _)| *known == piece) {
@@ -81,12 +81,12 @@ fn wholes(events: &[(u64, Event)]) -> Vec<(Piece, String)> {
     wholes
 }
 
-fn piece_of(event: &mut Event) -> Option<(Piece, &mut String)> {
+fn piece_of(event: &mut RecordedEvent) -> Option<(PieceOwner, &mut String)> {
     match event {
-        Event::TextDelta(index, text) => Some(((*index, "text"), text)),
-        Event::ThinkingDelta(index, text) => Some(((*index, "thinking"), text)),
-        Event::InputDelta(index, text) => Some(((*index, "input"), text)),
-        Event::Other { index, json } => Some(((*index, "other"), json)),
+        RecordedEvent::TextDelta(index, text) => Some(((*index, "text"), text)),
+        RecordedEvent::ThinkingDelta(index, text) => Some(((*index, "thinking"), text)),
+        RecordedEvent::InputDelta(index, text) => Some(((*index, "input"), text)),
+        RecordedEvent::Other { index, json } => Some(((*index, "other"), json)),
         _ => None,
     }
 }
@@ -100,11 +100,11 @@ mod tests {
         let secret = format!("ghp_{}", "a1".repeat(18));
         let (first, second) = secret.split_at(10);
         let events = vec![
-            (0, Event::Text { index: 0 }),
-            (1, Event::TextDelta(0, format!("key {first}"))),
-            (2, Event::InputDelta(1, "{}".to_owned())),
-            (3, Event::TextDelta(0, format!("{second} end"))),
-            (4, Event::Stop { index: 0 }),
+            (0, RecordedEvent::Text { index: 0 }),
+            (1, RecordedEvent::TextDelta(0, format!("key {first}"))),
+            (2, RecordedEvent::InputDelta(1, "{}".to_owned())),
+            (3, RecordedEvent::TextDelta(0, format!("{second} end"))),
+            (4, RecordedEvent::Stop { index: 0 }),
         ];
         let redacted = redact_events(events);
         let line = serde_json::to_string(&redacted).unwrap();

@@ -7,7 +7,7 @@ use centurion_testkit::{Fault, Reply, Scratch, Server, closed_port};
 use serde_json::json;
 
 use super::*;
-use crate::discover::Place;
+use crate::discover::UsualAddress;
 use crate::testing::{Memory, request, world};
 use crate::{Model, Patience, RetryPolicy};
 
@@ -21,7 +21,8 @@ async fn open_among(
     ports: &[u16],
 ) -> Result<Model, OpenError> {
     let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let places: Vec<Place> = ports.iter().map(|port| Place { kind: "Test", port: *port }).collect();
+    let places: Vec<UsualAddress> =
+        ports.iter().map(|port| UsualAddress { kind: "Test", port: *port }).collect();
     // A busy machine may take its time; only the silent server makes the test wait this long.
     let search = Search { places: &places, patience: Duration::from_secs(2) };
     Model::open_among(spec, &Env::new(env), Access::default(), world(), search).await

@@ -22,7 +22,7 @@ pub(super) struct Chosen<'s> {
 
 /// The state of a scenario between requests.
 #[derive(Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct ScenarioState {
     hits: HashMap<usize, u64>,
     asked: HashMap<(Origin, blake3::Hash), u64>,
 }
@@ -40,7 +40,7 @@ enum Origin {
     Default(usize),
 }
 
-impl Memory {
+impl ScenarioState {
     /// Picks the step and counts it.
     pub(super) fn choose<'s>(
         &mut self,

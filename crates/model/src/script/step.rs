@@ -28,7 +28,7 @@ pub(super) struct Step {
     pub(super) chunk_chars: usize,
     pub(super) stop_reason: Option<StopReason>,
     pub(super) usage: GivenUsage,
-    pub(super) error: Option<Failure>,
+    pub(super) error: Option<ScriptedFailure>,
     pub(super) faults: Vec<Fault>,
     /// The number of times that the faults occur in one conversation; always if not given.
     pub(super) times: Option<u64>,
@@ -51,7 +51,7 @@ pub(super) enum FaultKind {
 
 /// A refusal instead of an answer, as a server's response.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct ScriptedFailure {
     status: StatusCode,
     headers: HeaderMap,
     body: Vec<u8>,
@@ -105,7 +105,7 @@ impl GivenUsage {
     }
 }
 
-impl Failure {
+impl ScriptedFailure {
     /// The error that a real provider gives for this response.
     pub(super) fn to_error(&self) -> ModelError {
         failure::from_response(self.status, &self.headers, &self.body, &SystemWorld)
@@ -308,7 +308,7 @@ fn check_block(fields: &Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-read_object!(Failure, "an error: an object with `status`", |map| {
+read_object!(ScriptedFailure, "an error: an object with `status`", |map| {
     read_fields!(map, "`error`", {
         "status" => status, "type" => kind, "message" => message, "headers" => headers,
         "retry_after" => retry_after, "times" => times
@@ -329,7 +329,7 @@ read_object!(Failure, "an error: an object with `status`", |map| {
         "message": message.as_deref().unwrap_or("the scenario refuses this request"),
     });
     let body = json!({"type": "error", "error": error}).to_string().into_bytes();
-    Ok(Failure { status, headers, body, times })
+    Ok(ScriptedFailure { status, headers, body, times })
 });
 
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");

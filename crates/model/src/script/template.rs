@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 /// A JSON value whose strings may contain placeholders.
 #[derive(Clone, Debug)]
 pub(super) enum Template {
-    Text(Vec<Piece>),
+    Text(Vec<TemplatePiece>),
     List(Vec<Self>),
     Object(Vec<(String, Self)>),
     Fixed(Value),
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Piece {
+pub(super) enum TemplatePiece {
     Plain(String),
     /// The first group (or all) of the newest match in the conversation.
     Found(Regex),
@@ -80,7 +80,7 @@ impl Template {
     }
 }
 
-impl Piece {
+impl TemplatePiece {
     fn fill(&self, source: &impl Source) -> String {
         match self {
             Self::Plain(text) => text.clone(),
@@ -96,20 +96,20 @@ impl Piece {
     }
 }
 
-fn pieces(text: &str) -> Result<Vec<Piece>, String> {
+fn pieces(text: &str) -> Result<Vec<TemplatePiece>, String> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
     while let Some((before, from)) = rest.find("${").map(|at| rest.split_at(at)) {
         plain.push_str(before);
         let (piece, after) = if let Some(after) = from.strip_prefix("${arg}") {
-            (Piece::Argument, after)
+            (TemplatePiece::Argument, after)
         } else if let Some(after) = from.strip_prefix("${n}") {
-            (Piece::Number, after)
+            (TemplatePiece::Number, after)
         } else if let Some(body) = from.strip_prefix("${re:") {
             let (pattern, after) = split_pattern(body)
                 .ok_or_else(|| format!("`{from}` has no closing `}}` after its pattern"))?;
-            (Piece::Found(compile_pattern(pattern)?), after)
+            (TemplatePiece::Found(compile_pattern(pattern)?), after)
         } else {
             // Not ours: shell text such as `${HOME}` stays as it is.
             plain.push_str("${");
@@ -117,14 +117,14 @@ fn pieces(text: &str) -> Result<Vec<Piece>, String> {
             continue;
         };
         if !plain.is_empty() {
-            pieces.push(Piece::Plain(std::mem::take(&mut plain)));
+            pieces.push(TemplatePiece::Plain(std::mem::take(&mut plain)));
         }
         pieces.push(piece);
         rest = after;
     }
     plain.push_str(rest);
     if !plain.is_empty() {
-        pieces.push(Piece::Plain(plain));
+        pieces.push(TemplatePiece::Plain(plain));
     }
     Ok(pieces)
 }

@@ -78,11 +78,11 @@ struct Builtin {
     text: &'static str,
     /// Letters of options with the name of a variable as value.
     variable: &'static str,
-    operands: Operands,
+    operands: BuiltinOperands,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Operands {
+enum BuiltinOperands {
     Text,
     Variables,
     /// The second one is a variable.
@@ -99,43 +99,55 @@ const BUILTINS: [Builtin; 7] = [
         plain: "ersE",
         text: "dinNptu",
         variable: "a",
-        operands: Operands::Variables,
+        operands: BuiltinOperands::Variables,
     },
     Builtin {
         names: &["mapfile", "readarray"],
         plain: "t",
         text: "dnOsuc",
         variable: "",
-        operands: Operands::Variables,
+        operands: BuiltinOperands::Variables,
     },
-    Builtin { names: &["printf"], plain: "", text: "", variable: "v", operands: Operands::Text },
+    Builtin {
+        names: &["printf"],
+        plain: "",
+        text: "",
+        variable: "v",
+        operands: BuiltinOperands::Text,
+    },
     Builtin {
         names: &["getopts"],
         plain: "",
         text: "",
         variable: "",
-        operands: Operands::SecondVariable,
+        operands: BuiltinOperands::SecondVariable,
     },
     Builtin {
         names: &["unset"],
         plain: "fvn",
         text: "",
         variable: "",
-        operands: Operands::Variables,
+        operands: BuiltinOperands::Variables,
     },
-    Builtin { names: &["wait"], plain: "fn", text: "", variable: "p", operands: Operands::Text },
+    Builtin {
+        names: &["wait"],
+        plain: "fn",
+        text: "",
+        variable: "p",
+        operands: BuiltinOperands::Text,
+    },
     Builtin {
         names: &["declare", "typeset", "local", "export", "readonly"],
         plain: "aAfFgIilnrtucxp",
         text: "",
         variable: "",
-        operands: Operands::Declarations,
+        operands: BuiltinOperands::Declarations,
     },
 ];
 
 /// An argument of a builtin.
 #[derive(Clone, Copy)]
-pub(super) struct Given<'a> {
+pub(super) struct GivenArgument<'a> {
     /// Its text, where it is known.
     pub(super) value: Option<&'a str>,
     /// Whether it may be an option, if its text is not known.
@@ -163,13 +175,13 @@ pub(super) fn names_variables(program: &str) -> bool {
 /// Whether the builtin declares variables.
 pub(super) fn declares(program: &str) -> bool {
     BUILTINS.iter().any(|builtin| {
-        builtin.names.contains(&program) && builtin.operands == Operands::Declarations
+        builtin.names.contains(&program) && builtin.operands == BuiltinOperands::Declarations
     })
 }
 
 /// Parses the arguments of a builtin that names variables, as its own parser does. `None` if an option is unknown, or
 /// if an unknown word may be an option or a variable.
-pub(super) fn told<'a>(program: &str, words: &[Given<'a>]) -> Option<Told<'a>> {
+pub(super) fn told<'a>(program: &str, words: &[GivenArgument<'a>]) -> Option<Told<'a>> {
     let builtin = BUILTINS.iter().find(|builtin| builtin.names.contains(&program))?;
     let mut told = Told::default();
     while let Some(word) = words.get(told.operands) {
@@ -183,7 +195,7 @@ pub(super) fn told<'a>(program: &str, words: &[Given<'a>]) -> Option<Told<'a>> {
             told.operands += 1;
             break;
         }
-        let removes = builtin.operands == Operands::Declarations && value.starts_with('+');
+        let removes = builtin.operands == BuiltinOperands::Declarations && value.starts_with('+');
         let Some(bundle) = value
             .strip_prefix('-')
             .or_else(|| value.strip_prefix('+').filter(|_| removes))
@@ -217,13 +229,13 @@ pub(super) fn told<'a>(program: &str, words: &[Given<'a>]) -> Option<Told<'a>> {
     }
     let operands = words.get(told.operands..).unwrap_or_default();
     match builtin.operands {
-        Operands::Text | Operands::Declarations => {}
-        Operands::Variables => {
+        BuiltinOperands::Text | BuiltinOperands::Declarations => {}
+        BuiltinOperands::Variables => {
             for word in operands {
                 told.variables.push(word.value?);
             }
         }
-        Operands::SecondVariable => {
+        BuiltinOperands::SecondVariable => {
             if let [options, name, ..] = operands {
                 (!options.splits).then_some(())?;
                 told.variables.push(name.value?);
@@ -235,7 +247,7 @@ pub(super) fn told<'a>(program: &str, words: &[Given<'a>]) -> Option<Told<'a>> {
     Some(told)
 }
 
-impl<'a> Given<'a> {
+impl<'a> GivenArgument<'a> {
     fn of(word: &'a Word) -> Self {
         let (mut may_be_option, mut splits) = (false, false);
         if word.value.is_none() {
@@ -279,7 +291,8 @@ pub(super) fn opaque(command: &Command, expander: &Expander<'_>) -> Option<Uncle
             })
         }),
         name if names_variables(name) => {
-            let mut words: Vec<Given<'_>> = arguments.iter().map(Given::of).collect();
+            let mut words: Vec<GivenArgument<'_>> =
+                arguments.iter().map(GivenArgument::of).collect();
             if let ("printf", [first, ..], [word, ..]) = (name, words.as_mut_slice(), arguments) {
                 // With such an end it names no variable.
                 let shape = word.to_shape();
@@ -392,8 +405,8 @@ fn is_plain_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn known(text: &str) -> Given<'_> {
-        Given { value: Some(text), may_be_option: false, splits: false }
+    fn known(text: &str) -> GivenArgument<'_> {
+        GivenArgument { value: Some(text), may_be_option: false, splits: false }
     }
 
     #[test]
@@ -421,7 +434,7 @@ mod tests {
             ("unset", &["-v", "x"], Some(&["x"])),
             ("declare", &["-gx", "x=1"], Some(&[])),
         ] {
-            let words: Vec<Given<'_>> = words.iter().map(|word| known(word)).collect();
+            let words: Vec<GivenArgument<'_>> = words.iter().map(|word| known(word)).collect();
             let found = told(program, &words).map(|told| told.variables);
             assert_eq!(found.as_deref(), variables, "{program}");
         }
@@ -429,8 +442,8 @@ mod tests {
 
     #[test]
     fn a_word_that_may_be_an_option_is_not_understood() {
-        let unknown = Given { value: None, may_be_option: true, splits: false };
-        let text = Given { value: None, may_be_option: false, splits: false };
+        let unknown = GivenArgument { value: None, may_be_option: true, splits: false };
+        let text = GivenArgument { value: None, may_be_option: false, splits: false };
         for (program, words, is_known) in [
             ("read", &[unknown, known("x")][..], false),
             ("read", &[known("-p"), unknown, known("x")], true),

@@ -8,7 +8,7 @@ use super::removal::is_critical;
 use super::script::{Command, Word};
 use super::sed;
 use super::wrappers::unwrapped;
-use crate::links::Kind;
+use crate::links::PathKind;
 use crate::paths::normalize;
 use crate::protected::is_protected;
 use crate::scene::Scene;
@@ -169,13 +169,13 @@ impl<'a> Edit<'a> {
     /// Whether a link is removed, or may be.
     fn loses_links(&self, place: &Path, scene: Scene<'_>) -> bool {
         let paths: Vec<PathBuf> = self.operands.iter().map(|word| place.join(word)).collect();
-        let is_link = |path: &PathBuf| scene.links.kind(path) == Kind::Link;
+        let is_link = |path: &PathBuf| scene.links.kind(path) == PathKind::Link;
         self.lost(&paths).iter().any(|path| match scene.links.kind(path) {
-            Kind::Directory => {
+            PathKind::Directory => {
                 let below = scene.links.tree(&scene.links.resolve(path), LARGEST_REMOVAL);
                 below.is_none_or(|below| below.iter().any(is_link))
             }
-            kind => kind == Kind::Link,
+            kind => kind == PathKind::Link,
         })
     }
 
@@ -184,12 +184,12 @@ impl<'a> Edit<'a> {
     fn loses_only_files(&self, path: &Path, scene: Scene<'_>) -> bool {
         let may_remove = |path: &PathBuf| !is_protected(path) && !scene.policy.guards(path, true);
         match (self.program, scene.links.kind(path)) {
-            ("mv", kind) => kind == Kind::File,
-            (_, Kind::Directory) => {
+            ("mv", kind) => kind == PathKind::File,
+            (_, PathKind::Directory) => {
                 let below = scene.links.tree(&scene.links.resolve(path), LARGEST_REMOVAL);
                 below.is_some_and(|below| below.iter().all(may_remove))
             }
-            (_, kind) => kind != Kind::Unknown,
+            (_, kind) => kind != PathKind::Unknown,
         }
     }
 }

@@ -11,7 +11,7 @@
 use super::options::Options;
 
 /// A program that only reads.
-pub(super) struct Program {
+pub(super) struct FreeProgram {
     pub(super) name: &'static str,
     pub(super) options: Options,
     pub(super) operands: Operands,
@@ -44,8 +44,8 @@ use Operands::{
     Files, Format, Nothing, OnePath, Paths, PathsOrHere, PatternThenPaths, Text, Words,
 };
 
-const fn program(name: &'static str, options: Options, operands: Operands) -> Program {
-    Program { name, options, operands }
+const fn program(name: &'static str, options: Options, operands: Operands) -> FreeProgram {
+    FreeProgram { name, options, operands }
 }
 
 /// Options without values.
@@ -60,7 +60,7 @@ const fn options(plain: &'static str, text: &'static str) -> Options {
 
 const CHECKSUM: Options = plain("bltz binary text zero tag");
 
-pub(super) const PROGRAMS: &[Program] = &[
+pub(super) const PROGRAMS: &[FreeProgram] = &[
     program(":", Options::NONE, Words),
     program("arch", Options::NONE, Nothing),
     program("basename", options("az multiple zero", "s suffix"), Text),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::options::{Arguments, Options};
 use super::read_only::Reads;
-use crate::links::Kind;
+use crate::links::PathKind;
 use crate::paths::{below, normal};
 use crate::policy::GitCheck;
 use crate::scene::Scene;
@@ -30,7 +30,7 @@ pub(super) fn is_ours(places: &[PathBuf], scene: Scene<'_>) -> bool {
 /// Whether git may use this directory as a repository or a work tree: a submodule, a clone, or files that only look
 /// like a bare repository.
 fn may_be_repository(directory: &Path, scene: Scene<'_>) -> bool {
-    [".git", "HEAD"].iter().any(|name| scene.links.kind(&directory.join(name)) != Kind::Missing)
+    [".git", "HEAD"].iter().any(|name| scene.links.kind(&directory.join(name)) != PathKind::Missing)
 }
 
 /// Options for the display of commits and differences. Not here: options that write (`--output`), read other files

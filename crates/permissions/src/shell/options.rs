@@ -49,7 +49,7 @@ enum Takes {
 
 /// An option of a command line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Given<'a> {
+pub(super) struct GivenOption<'a> {
     /// The letter or the long name.
     pub(super) name: &'a str,
     pub(super) value: Option<&'a str>,
@@ -58,7 +58,7 @@ pub(super) struct Given<'a> {
 /// The words of a program, separated by their roles.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Arguments<'a> {
-    pub(super) given: Vec<Given<'a>>,
+    pub(super) given: Vec<GivenOption<'a>>,
     pub(super) operands: Vec<&'a str>,
     /// Files that options name.
     pub(super) paths: Vec<&'a str>,
@@ -165,7 +165,7 @@ impl<'a> Arguments<'a> {
         if takes == Takes::Path {
             self.paths.extend(value);
         }
-        self.given.push(Given { name, value });
+        self.given.push(GivenOption { name, value });
     }
 }
 

@@ -1,10 +1,10 @@
 //! The known programs, and the use that each makes of its arguments: the one list that all analyses of commands share.
 
-use Kind::{Interpreter, Launcher, Opaque, Options, Plain, Runner, Shell, Wrapper};
+use ProgramKind::{Interpreter, Launcher, Opaque, Options, Plain, Runner, Shell, Wrapper};
 
 /// The use that a program makes of its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ProgramKind {
     /// It runs the words behind its options and this many operands. These short options take a value. An allow rule
     /// with a star never approves one: its author thought of the program, not of the inner command.
     Wrapper {
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 
 /// Every program with a kind, sorted by name.
 #[rustfmt::skip]
-static PROGRAMS: [(&str, Kind); 662] = [
+static PROGRAMS: [(&str, ProgramKind); 662] = [
     (".", Plain),
     (":", Plain),
     ("R", Interpreter(&["-e", "-f", "-"])),
@@ -704,7 +704,7 @@ pub(crate) fn base_name(program: &str) -> &str {
 }
 
 /// The kind of a program, in any version: `python3.12` is `python`.
-pub(crate) fn kind(program: &str) -> Option<Kind> {
+pub(crate) fn kind(program: &str) -> Option<ProgramKind> {
     let find = |name: &str| {
         let found = PROGRAMS.binary_search_by_key(&name, |(program, _)| program).ok();
         found.and_then(|index| PROGRAMS.get(index)).map(|(_, kind)| *kind)

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::find;
-use super::free_programs::{Operands, PROGRAMS, Program};
+use super::free_programs::{FreeProgram, Operands, PROGRAMS};
 use super::git;
 use super::jq;
 use super::names;
@@ -16,7 +16,7 @@ use super::script::{Command, Word};
 use super::sed;
 use super::told_words;
 use super::wrappers::{Move, moves_shell, unwrapped};
-use crate::links::Kind;
+use crate::links::PathKind;
 use crate::paths::join;
 use crate::scene::Scene;
 
@@ -130,7 +130,7 @@ fn reads<'a>(program: &str, arguments: &[&'a str]) -> Option<Reads<'a>> {
     }
 }
 
-fn table_reads<'a>(program: &Program, words: &[&'a str]) -> Option<Reads<'a>> {
+fn table_reads<'a>(program: &FreeProgram, words: &[&'a str]) -> Option<Reads<'a>> {
     if program.operands == Operands::Words {
         return Some(Reads::default());
     }
@@ -221,7 +221,7 @@ fn is_open(reads: &Reads<'_>, place: &Path, scene: Scene<'_>) -> bool {
             || (scene.is_open_to_reading(&path) && !(guards && scene.is_guarded(&path, false)))
     };
     let is_file = |word: &str| {
-        word == "-" || scene.links.kind(&scene.links.resolve(&join(place, word))) == Kind::File
+        word == "-" || scene.links.kind(&scene.links.resolve(&join(place, word))) == PathKind::File
     };
     scene.is_inside(place)
         && reads.paths.iter().chain(&reads.files).all(|word| is_readable(word))

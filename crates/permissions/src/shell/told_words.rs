@@ -7,7 +7,7 @@ use super::mentions::absolute_shape;
 use super::script::Word;
 use super::shape::{Shape, Step};
 use super::views::readings as finite_readings;
-use crate::links::Kind;
+use crate::links::PathKind;
 use crate::scene::Scene;
 
 /// Programs that open no file by a number.
@@ -77,7 +77,7 @@ fn matched(word: &Word, shape: &Shape, place: &Path, scene: Scene<'_>) -> Option
         return None;
     }
     // Without a directory nothing is known.
-    (scene.links.kind(&scene.links.resolve(place)) == Kind::Directory).then_some(())?;
+    (scene.links.kind(&scene.links.resolve(place)) == PathKind::Directory).then_some(())?;
     let paths = scene.matches(&absolute_shape(shape, place))?;
     if paths.len() > MOST_NAMES {
         return None;

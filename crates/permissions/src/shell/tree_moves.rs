@@ -9,7 +9,7 @@ use super::programs::base_name;
 use super::script::{Command, Word};
 use super::shape::Shape;
 use super::wrappers::unwrapped;
-use crate::links::Kind;
+use crate::links::PathKind;
 use crate::scene::Scene;
 
 /// Commands that leave the files and the branch of a checkout alone, with any options.
@@ -145,7 +145,7 @@ impl TreeMove {
             place.starts_with(checkout)
                 && way.all(|above| {
                     let kind = scene.links.kind(&above.join(".git"));
-                    matches!(kind, Kind::Missing | Kind::Unknown)
+                    matches!(kind, PathKind::Missing | PathKind::Unknown)
                 })
         };
         places.iter().any(|place| scene.spots(place).any(|spot| in_it(&spot)))

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::builtins::{self, Given};
+use super::builtins::{self, GivenArgument};
 use super::characters::is_name;
 use super::script::Assigned;
 use super::syntax::{
@@ -222,7 +222,7 @@ impl<'a> Variables<'a> {
         for default in ["REPLY", "MAPFILE", "OPTARG", "OPTIND"] {
             self.add(default, Source::Unknown);
         }
-        let words: Vec<Given<'a>> = arguments.iter().map(|word| given(word)).collect();
+        let words: Vec<GivenArgument<'a>> = arguments.iter().map(|word| given(word)).collect();
         let Some(told) = builtins::told(program, &words) else {
             self.is_lost = true;
             return;
@@ -358,7 +358,7 @@ fn plain(word: &SyntaxWord) -> Option<&str> {
 }
 
 /// A word for the argument parser of a builtin.
-fn given(word: &SyntaxWord) -> Given<'_> {
+fn given(word: &SyntaxWord) -> GivenArgument<'_> {
     let value = plain(word);
     let is_number = |part: &WordPart| match part {
         WordPart::Arithmetic(_) => true,
@@ -385,7 +385,7 @@ fn given(word: &SyntaxWord) -> Given<'_> {
         _ => false,
     };
     let is_number = word.parts.iter().all(is_number);
-    Given {
+    GivenArgument {
         value,
         may_be_option: value.is_none() && !is_number && !starts_plainly,
         splits: value.is_none() && !is_number && !word.parts.iter().all(is_whole),

@@ -17,7 +17,7 @@ use super::command_parser::parse_program;
 use super::git_runs as git;
 use super::names;
 use super::places::Places;
-use super::programs::{Kind, base_name, is_interpreter, kind};
+use super::programs::{ProgramKind, base_name, is_interpreter, kind};
 use super::script::{Assigned, Command, Script, Unclear, Word};
 use super::shape::Shape;
 use super::walker;
@@ -198,7 +198,7 @@ impl<'a> Finder<'a> {
         self.keep(&words);
         let runs_another = words.len() > 1
             && words.first().is_some_and(|program| {
-                kind(base_name(program)).is_some_and(|kind| kind != Kind::Plain)
+                kind(base_name(program)).is_some_and(|kind| kind != ProgramKind::Plain)
             });
         if runs_another || value.contains(['"', '\'', '\\']) {
             let (opaque, hides_paths) = (self.views.opaque, self.views.hides_paths);
@@ -392,10 +392,10 @@ impl<'a> Finder<'a> {
             self.views.hides_paths.get_or_insert(Unclear::Code);
         }
         match kind(name) {
-            Some(Kind::Wrapper { valued, operands }) => {
+            Some(ProgramKind::Wrapper { valued, operands }) => {
                 self.wrapper(name, words, valued, operands, feed);
             }
-            Some(Kind::Runner | Kind::Launcher) => {
+            Some(ProgramKind::Runner | ProgramKind::Launcher) => {
                 let obeys = matches!(
                     name,
                     "newgrp"
@@ -413,10 +413,10 @@ impl<'a> Finder<'a> {
                 }
                 self.everywhere(words, feed);
             }
-            Some(Kind::Shell) => self.shell(arguments, feed),
-            Some(Kind::Interpreter(_)) if name.ends_with("awk") => self.awk(arguments, feed),
-            Some(Kind::Interpreter(code)) => self.interpreter(name, arguments, code, feed),
-            Some(Kind::Options(options)) => {
+            Some(ProgramKind::Shell) => self.shell(arguments, feed),
+            Some(ProgramKind::Interpreter(_)) if name.ends_with("awk") => self.awk(arguments, feed),
+            Some(ProgramKind::Interpreter(code)) => self.interpreter(name, arguments, code, feed),
+            Some(ProgramKind::Options(options)) => {
                 // The first word of `tar` may be a bundle without a dash.
                 let bundle = arguments.first().and_then(|word| word.value.as_deref());
                 let is_bundled = name.ends_with("tar")
@@ -426,11 +426,11 @@ impl<'a> Finder<'a> {
                     self.everywhere(words, feed);
                 }
             }
-            Some(Kind::Opaque) => {
+            Some(ProgramKind::Opaque) => {
                 self.opaque(Unclear::Code);
                 self.everywhere(words, feed);
             }
-            Some(Kind::Plain) => {}
+            Some(ProgramKind::Plain) => {}
             None => self.possibly(words, feed),
         }
     }

@@ -44,7 +44,7 @@ fn walk_with(
         program,
         home,
         expander,
-        fed: Feed::default(),
+        fed: OwnedFeed::default(),
         has_moved_input: false,
         visited: places.clone(),
         loops: Vec::new(),
@@ -63,7 +63,7 @@ struct Walker<'a> {
     home: Option<&'a Path>,
     expander: Expander<'a>,
     /// The standard input of the current commands.
-    fed: Feed,
+    fed: OwnedFeed,
     /// Whether the shell has replaced its own standard input.
     has_moved_input: bool,
     /// Every directory in which the shell may have been.
@@ -78,7 +78,7 @@ struct Walker<'a> {
 
 /// Whether a standard input is connected, and its text where it is known.
 #[derive(Clone, Default)]
-struct Feed {
+struct OwnedFeed {
     is_fed: bool,
     text: Option<String>,
 }
@@ -125,7 +125,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks a list in a subshell with this input: its `cd` ends with it.
-    fn inner_list(&mut self, list: &'a List, places: &Places, fed: Feed) {
+    fn inner_list(&mut self, list: &'a List, places: &Places, fed: OwnedFeed) {
         let before = std::mem::replace(&mut self.fed, fed);
         self.list(list, places.clone());
         self.fed = before;
@@ -156,7 +156,7 @@ impl<'a> Walker<'a> {
                 for (index, node) in several.iter().enumerate() {
                     let fed = self.fed.clone();
                     if index > 0 {
-                        self.fed = Feed { is_fed: true, text: None };
+                        self.fed = OwnedFeed { is_fed: true, text: None };
                     }
                     last = self.node(node, places);
                     self.fed = fed;
@@ -180,7 +180,7 @@ impl<'a> Walker<'a> {
             Node::Function(body) => {
                 self.unclear(Unclear::Function);
                 // It runs where it is called, with the input of its caller.
-                let fed = std::mem::replace(&mut self.fed, Feed { is_fed: true, text: None });
+                let fed = std::mem::replace(&mut self.fed, OwnedFeed { is_fed: true, text: None });
                 let first = self.script.commands.len();
                 let after = self.node(body, places).either();
                 self.fed = fed;
@@ -191,7 +191,7 @@ impl<'a> Walker<'a> {
             Node::Coprocess(_, body) => {
                 // Inside a substitution, bash prints the command and parses it again, differently.
                 self.opaque(Unclear::Coprocess);
-                let fed = std::mem::replace(&mut self.fed, Feed { is_fed: true, text: None });
+                let fed = std::mem::replace(&mut self.fed, OwnedFeed { is_fed: true, text: None });
                 self.node(body, places);
                 self.fed = fed;
                 Ending::same(places.clone())
@@ -547,7 +547,7 @@ impl<'a> Walker<'a> {
             self.redirect(redirect, &mut command);
         }
         if command.fed {
-            self.fed = Feed { is_fed: true, text: command.input.clone() };
+            self.fed = OwnedFeed { is_fed: true, text: command.input.clone() };
         }
         self.finish(command);
     }
@@ -621,7 +621,7 @@ impl<'a> Walker<'a> {
                     self.inner_list(list, places, self.fed.clone());
                 }
                 WordPart::Process(list, true) => {
-                    self.inner_list(list, places, Feed { is_fed: true, text: None });
+                    self.inner_list(list, places, OwnedFeed { is_fed: true, text: None });
                 }
                 WordPart::Arithmetic(arithmetic) => self.arithmetic(arithmetic, places),
                 WordPart::Parameter(expansion) => self.parameter(expansion, places),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::builtins::inner;
 use super::git_runs;
-use super::programs::{Kind, base_name, is_interpreter, is_shell, kind};
+use super::programs::{ProgramKind, base_name, is_interpreter, is_shell, kind};
 use super::read_only::find_acts;
 use super::script::{Command, Word};
 use super::told_programs;
@@ -86,7 +86,9 @@ pub(crate) fn runs_another(words: &[Word]) -> bool {
     let Some(program) = program.value.as_deref().map(base_name) else { return true };
     let values = || arguments.iter().map(|word| word.value.as_deref().unwrap_or(&word.written));
     let has = |options: &[&str]| values().any(|word| options.contains(&word));
-    if program == "xargs" || matches!(kind(program), Some(Kind::Wrapper { .. } | Kind::Runner)) {
+    if program == "xargs"
+        || matches!(kind(program), Some(ProgramKind::Wrapper { .. } | ProgramKind::Runner))
+    {
         return true;
     }
     // An unknown word may be any option.

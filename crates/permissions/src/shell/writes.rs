@@ -5,7 +5,7 @@
 use super::free_programs;
 use super::git_runs;
 use super::mentions::{possible_paths, reads_only};
-use super::programs::{Kind, base_name, family, is_shell, kind};
+use super::programs::{ProgramKind, base_name, family, is_shell, kind};
 use super::script::Word;
 use super::sed;
 use super::shape::{Shape, Step};
@@ -211,12 +211,14 @@ pub(super) fn written(words: &[Word]) -> Vec<Shape> {
         // Their inner command is examined by itself.
         "xargs" => Vec::new(),
         name => match kind(name) {
-            Some(Kind::Wrapper { valued, .. }) => {
+            Some(ProgramKind::Wrapper { valued, .. }) => {
                 shapes(own_options(arguments, valued).into_iter())
             }
-            Some(Kind::Runner | Kind::Launcher) => run_with(name, arguments),
-            Some(Kind::Shell | Kind::Interpreter(_)) => interpreted(name, arguments),
-            Some(Kind::Options(_) | Kind::Opaque | Kind::Plain) | None => all(arguments),
+            Some(ProgramKind::Runner | ProgramKind::Launcher) => run_with(name, arguments),
+            Some(ProgramKind::Shell | ProgramKind::Interpreter(_)) => interpreted(name, arguments),
+            Some(ProgramKind::Options(_) | ProgramKind::Opaque | ProgramKind::Plain) | None => {
+                all(arguments)
+            }
         },
     }
 }

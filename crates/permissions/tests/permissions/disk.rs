@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use centurion_permissions::{Kind, Links};
+use centurion_permissions::{Links, PathKind};
 
 /// The real disk.
 #[derive(Debug)]
@@ -29,13 +29,13 @@ impl Links for Disk {
         resolved
     }
 
-    fn kind(&self, path: &Path) -> Kind {
+    fn kind(&self, path: &Path) -> PathKind {
         match fs::symlink_metadata(path) {
-            Ok(metadata) if metadata.is_file() => Kind::File,
-            Ok(metadata) if metadata.is_dir() => Kind::Directory,
-            Ok(metadata) if metadata.is_symlink() => Kind::Link,
-            Ok(_) => Kind::Other,
-            Err(_) => Kind::Missing,
+            Ok(metadata) if metadata.is_file() => PathKind::File,
+            Ok(metadata) if metadata.is_dir() => PathKind::Directory,
+            Ok(metadata) if metadata.is_symlink() => PathKind::Link,
+            Ok(_) => PathKind::Other,
+            Err(_) => PathKind::Missing,
         }
     }
 

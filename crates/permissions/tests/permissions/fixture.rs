@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use centurion_permissions::{
-    Access, Call, Kind, Links, Mode, NoLinks, Policy, Rule, RuleOrigin, RuleSet,
+    Access, Call, Links, Mode, NoLinks, PathKind, Policy, Rule, RuleOrigin, RuleSet,
 };
 
 pub(crate) fn policy(mode: Mode) -> Policy {
@@ -61,12 +61,12 @@ impl Links for PlainFiles {
         NoLinks.resolve(path)
     }
 
-    fn kind(&self, path: &Path) -> Kind {
+    fn kind(&self, path: &Path) -> PathKind {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         match &*name {
-            ".git" | "HEAD" => Kind::Missing,
-            name if name.ends_with("-dir") => Kind::Directory,
-            _ => Kind::File,
+            ".git" | "HEAD" => PathKind::Missing,
+            name if name.ends_with("-dir") => PathKind::Directory,
+            _ => PathKind::File,
         }
     }
 

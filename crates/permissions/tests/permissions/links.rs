@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use centurion_permissions::{Access, Call, Kind, Links, Mode, Verdict, decide};
+use centurion_permissions::{Access, Call, Links, Mode, PathKind, Verdict, decide};
 
 use crate::fixture::{self, PlainFiles, policy, read, shell, write};
 
@@ -41,9 +41,9 @@ impl Links for AdasLinks {
         resolved
     }
 
-    fn kind(&self, path: &Path) -> Kind {
+    fn kind(&self, path: &Path) -> PathKind {
         let is_link = TARGETS.iter().any(|(link, _)| path == Path::new(link));
-        if is_link { Kind::Link } else { PlainFiles.kind(path) }
+        if is_link { PathKind::Link } else { PlainFiles.kind(path) }
     }
 
     fn tree(&self, directory: &Path, most: usize) -> Option<Vec<PathBuf>> {

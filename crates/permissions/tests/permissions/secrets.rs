@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use centurion_permissions::{Call, Kind, Links, Mode, Policy, Verdict, decide};
+use centurion_permissions::{Call, Links, Mode, PathKind, Policy, Verdict, decide};
 
 use crate::fixture::{self, PlainFiles, call, policy, shell};
 
@@ -118,10 +118,10 @@ impl Links for Deep {
         PlainFiles.resolve(path)
     }
 
-    fn kind(&self, path: &Path) -> Kind {
+    fn kind(&self, path: &Path) -> PathKind {
         let directories = ["/home/ada/project", "/home/ada/project/a", "/home/ada/project/src"];
         let is_directory = directories.iter().any(|directory| path == Path::new(directory));
-        if is_directory { Kind::Directory } else { Kind::File }
+        if is_directory { PathKind::Directory } else { PathKind::File }
     }
 
     fn tree(&self, directory: &Path, _most: usize) -> Option<Vec<PathBuf>> {

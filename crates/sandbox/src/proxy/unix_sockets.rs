@@ -11,10 +11,10 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 /// The sockets of a list. Links are resolved once: a command may be able to change them.
 #[derive(Debug, Default)]
-pub(super) struct Listed(Vec<Place>);
+pub(super) struct Listed(Vec<SocketPath>);
 
 #[derive(Debug)]
-struct Place {
+struct SocketPath {
     written: PathBuf,
     /// The path without links, at the time of listing.
     resolved: PathBuf,
@@ -25,7 +25,7 @@ impl Listed {
         let places = paths.iter().map(|path| {
             let written = plain(path);
             let resolved = written.canonicalize().unwrap_or_else(|_| resolve(&written));
-            Place { written, resolved }
+            SocketPath { written, resolved }
         });
         Self(places.collect())
     }

@@ -8,7 +8,7 @@ use centurion_protocol::RecordId;
 use uuid::Builder;
 
 use super::wire::{Answer, Greeting, MOST_FRAME, MOST_TEXT, Request, VERSION};
-use super::{Incoming, Introduction, PeerDirectory, Refusal, Sender};
+use super::{Incoming, Introduction, MessageRefusal, PeerDirectory, Sender};
 use crate::socket::{Connection, FrameError, Limits, Listener, Patience, Process, SocketError};
 
 /// The time after which a silent caller loses its connection.
@@ -24,7 +24,7 @@ const LIMITS: Limits = Limits { frame: MOST_FRAME, connections: 64, of_one_proce
 pub trait Inbox: Send + Sync + 'static {
     /// Accepts a message. When this returns, the message is recorded and will be read, or it was refused. A repeated id
     /// is accepted without effect.
-    fn take(&self, message: Incoming) -> Result<(), Refusal>;
+    fn take(&self, message: Incoming) -> Result<(), MessageRefusal>;
 }
 
 /// The socket of this session, while this is held.

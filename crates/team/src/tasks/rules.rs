@@ -76,7 +76,7 @@ impl Wish {
 
 /// The reason that a task does not change.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum Refusal {
+pub enum TaskRefusal {
     #[error("Task #{0} not found")]
     NotFound(TaskNumber),
     #[error("task #{id} is {owner}'s ({}): take another one", status.as_str())]
@@ -114,9 +114,9 @@ fn numbers(ids: &[TaskNumber]) -> String {
 }
 
 /// The change that creates a task.
-pub(super) fn create(tasks: &Tasks, new: NewTask) -> Result<Happened, Refusal> {
+pub(super) fn create(tasks: &Tasks, new: NewTask) -> Result<Happened, TaskRefusal> {
     if tasks.len() >= MOST_TASKS {
-        return Err(Refusal::Full);
+        return Err(TaskRefusal::Full);
     }
     Ok(Happened::Created {
         id: tasks.next_id(),
@@ -132,14 +132,18 @@ pub(super) fn update(
     tasks: &Tasks,
     actor: &Actor<'_>,
     wish: &Wish,
-) -> Result<Option<Happened>, Refusal> {
-    let task = tasks.get(wish.id).ok_or(Refusal::NotFound(wish.id))?;
+) -> Result<Option<Happened>, TaskRefusal> {
+    let task = tasks.get(wish.id).ok_or(TaskRefusal::NotFound(wish.id))?;
     let holder = task.owner.as_deref().filter(|_| task.status != Status::Completed);
     if let Some(owner) = holder.filter(|owner| *owner != actor.name && !actor.is_lead) {
-        return Err(Refusal::Held { id: task.id, owner: owner.to_owned(), status: task.status });
+        return Err(TaskRefusal::Held {
+            id: task.id,
+            owner: owner.to_owned(),
+            status: task.status,
+        });
     }
     if task.status == Status::Completed && !may_reopen(task, actor, wish) {
-        return Err(Refusal::Completed(task.id));
+        return Err(TaskRefusal::Completed(task.id));
     }
     let owner = new_owner(task, actor, wish)?;
     let is_put_back =
@@ -194,7 +198,7 @@ fn may_reopen(task: &Task, actor: &Actor<'_>, wish: &Wish) -> bool {
 }
 
 /// The new owner of the task, if the wish names or implies one.
-fn new_owner(task: &Task, actor: &Actor<'_>, wish: &Wish) -> Result<Option<String>, Refusal> {
+fn new_owner(task: &Task, actor: &Actor<'_>, wish: &Wish) -> Result<Option<String>, TaskRefusal> {
     let begins = matches!(wish.status, Some(Status::InProgress | Status::Completed));
     let name = wish.owner.as_deref().map(str::trim);
     // A task that is begun or done has an owner: an empty name is ignored.
@@ -202,11 +206,11 @@ fn new_owner(task: &Task, actor: &Actor<'_>, wish: &Wish) -> Result<Option<Strin
         let is_for_another = !name.is_empty() && name != actor.name;
         if is_for_another && !actor.members.iter().any(|member| member == name) {
             let members = actor.members.to_vec();
-            return Err(Refusal::NoMember { name: name.to_owned(), members });
+            return Err(TaskRefusal::NoMember { name: name.to_owned(), members });
         }
         let hands_on = task.owner.as_deref() == Some(actor.name);
         if is_for_another && !actor.is_lead && !hands_on {
-            return Err(Refusal::NotTheLead);
+            return Err(TaskRefusal::NotTheLead);
         }
         return Ok(Some(name.to_owned()));
     }
@@ -224,7 +228,7 @@ fn check_status(
     actor: &Actor<'_>,
     wish: &Wish,
     owner: Option<&str>,
-) -> Result<(), Refusal> {
+) -> Result<(), TaskRefusal> {
     let Some(status @ (Status::InProgress | Status::Completed)) = wish.status else {
         return Ok(());
     };
@@ -234,7 +238,7 @@ fn check_status(
             Some(holder)
                 if status == Status::InProgress && owner.is_none() && holder != actor.name =>
             {
-                Err(Refusal::Held { id: task.id, owner: holder.to_owned(), status })
+                Err(TaskRefusal::Held { id: task.id, owner: holder.to_owned(), status })
             }
             _ => Ok(()),
         };
@@ -244,7 +248,11 @@ fn check_status(
         && owner.is_none()
         && holder != actor.name
     {
-        return Err(Refusal::Held { id: task.id, owner: holder.to_owned(), status: task.status });
+        return Err(TaskRefusal::Held {
+            id: task.id,
+            owner: holder.to_owned(),
+            status: task.status,
+        });
     }
     let mut by: BTreeSet<TaskNumber> = tasks.open_blockers(task).into_iter().collect();
     let is_open =
@@ -253,7 +261,7 @@ fn check_status(
     if by.is_empty() {
         return Ok(());
     }
-    Err(Refusal::Blocked { id: task.id, by: by.into_iter().collect() })
+    Err(TaskRefusal::Blocked { id: task.id, by: by.into_iter().collect() })
 }
 
 /// The requested dependencies, if all of them are possible.
@@ -261,20 +269,20 @@ fn check_dependencies(
     tasks: &Tasks,
     others: &[TaskNumber],
     pair: impl Fn(TaskNumber) -> (TaskNumber, TaskNumber),
-) -> Result<BTreeSet<TaskNumber>, Refusal> {
+) -> Result<BTreeSet<TaskNumber>, TaskRefusal> {
     for other in others {
         let (first, then) = pair(*other);
         if first == then {
-            return Err(Refusal::Itself(first));
+            return Err(TaskRefusal::Itself(first));
         }
-        let blocker = tasks.get(first).ok_or(Refusal::NotFound(first))?;
-        let waiting = tasks.get(then).ok_or(Refusal::NotFound(then))?;
+        let blocker = tasks.get(first).ok_or(TaskRefusal::NotFound(first))?;
+        let waiting = tasks.get(then).ok_or(TaskRefusal::NotFound(then))?;
         let is_new = !waiting.blocked_by.contains(&first) && blocker.status != Status::Completed;
         if is_new && waiting.status != Status::Pending {
-            return Err(Refusal::Begun { id: then, status: waiting.status });
+            return Err(TaskRefusal::Begun { id: then, status: waiting.status });
         }
         if waits_for(tasks, first, then) {
-            return Err(Refusal::Circle { first, then });
+            return Err(TaskRefusal::Circle { first, then });
         }
     }
     Ok(others.iter().copied().collect())
@@ -302,11 +310,11 @@ fn check_circle_of_both(
     tasks: &Tasks,
     blocks: &BTreeSet<TaskNumber>,
     blocked_by: &BTreeSet<TaskNumber>,
-) -> Result<(), Refusal> {
+) -> Result<(), TaskRefusal> {
     let pairs = blocked_by.iter().flat_map(|first| blocks.iter().map(move |then| (*first, *then)));
     for (first, then) in pairs {
         if first == then || waits_for(tasks, first, then) {
-            return Err(Refusal::Circle { first, then });
+            return Err(TaskRefusal::Circle { first, then });
         }
     }
     Ok(())
@@ -316,22 +324,26 @@ fn new_ones(asked: &BTreeSet<TaskNumber>, known: &BTreeSet<TaskNumber>) -> Vec<T
     asked.difference(known).copied().collect()
 }
 
-fn subject(given: &str) -> Result<String, Refusal> {
+fn subject(given: &str) -> Result<String, TaskRefusal> {
     let given = given.trim();
     if given.is_empty() {
-        return Err(Refusal::NoSubject);
+        return Err(TaskRefusal::NoSubject);
     }
     text("subject", given, SHORT)
 }
 
-fn field(name: &'static str, given: Option<&str>, most: usize) -> Result<Option<String>, Refusal> {
+fn field(
+    name: &'static str,
+    given: Option<&str>,
+    most: usize,
+) -> Result<Option<String>, TaskRefusal> {
     given.map(|given| text(name, given, most)).transpose()
 }
 
 /// A text to store: not too long, and without credentials.
-fn text(field: &'static str, given: &str, most: usize) -> Result<String, Refusal> {
+fn text(field: &'static str, given: &str, most: usize) -> Result<String, TaskRefusal> {
     if given.len() > most {
-        return Err(Refusal::TooLong { field, most });
+        return Err(TaskRefusal::TooLong { field, most });
     }
     Ok(redact_text(given).into_owned())
 }
@@ -340,7 +352,7 @@ fn text(field: &'static str, given: &str, most: usize) -> Result<String, Refusal
 fn metadata(
     old: &Map<String, Value>,
     new: Map<String, Value>,
-) -> Result<Map<String, Value>, Refusal> {
+) -> Result<Map<String, Value>, TaskRefusal> {
     if new.is_empty() {
         return Ok(new);
     }
@@ -352,7 +364,7 @@ fn metadata(
         .collect();
     let both = Value::Object(old.clone()).to_string().len() + written.len();
     if both > MOST_METADATA {
-        return Err(Refusal::TooLong { field: "metadata", most: MOST_METADATA });
+        return Err(TaskRefusal::TooLong { field: "metadata", most: MOST_METADATA });
     }
     Ok(changed)
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Updated;
-use super::rules::Refusal;
+use super::rules::TaskRefusal;
 
 /// The number of a task, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -255,8 +255,8 @@ impl Tasks {
         &self,
         id: TaskNumber,
         change: Option<&Happened>,
-    ) -> Result<Updated, Refusal> {
-        let before = self.get(id).ok_or(Refusal::NotFound(id))?;
+    ) -> Result<Updated, TaskRefusal> {
+        let before = self.get(id).ok_or(TaskRefusal::NotFound(id))?;
         let mut task = before.clone();
         let mut updated =
             Updated { task: before.clone(), fields: Vec::new(), was: None, unblocked: Vec::new() };

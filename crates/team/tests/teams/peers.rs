@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use centurion_protocol::{RecordId, SeededWorld, SessionId, World as _};
 use centurion_team::peers::{
-    Inbox, Incoming, Introduction, MOST_TEXT, Outgoing, PeerAddress, PeerDirectory, PeerListener,
-    Refusal, SendError, Sender,
+    Inbox, Incoming, Introduction, MOST_TEXT, MessageRefusal, Outgoing, PeerAddress, PeerDirectory,
+    PeerListener, SendError, Sender,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -19,11 +19,11 @@ use serde_json::{Value, json};
 struct Kept {
     seen: Mutex<HashSet<RecordId>>,
     mail: Mutex<Vec<Incoming>>,
-    refuses: Option<Refusal>,
+    refuses: Option<MessageRefusal>,
 }
 
 impl Inbox for Kept {
-    fn take(&self, message: Incoming) -> Result<(), Refusal> {
+    fn take(&self, message: Incoming) -> Result<(), MessageRefusal> {
         if let Some(refusal) = &self.refuses {
             return Err(refusal.clone());
         }
@@ -170,7 +170,7 @@ async fn only_the_process_that_serves_a_session_speaks_for_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_refused_is_told_with_its_reason() {
     let mut scene = Scene::new();
-    scene.inbox = Arc::new(Kept { refuses: Some(Refusal::Full), ..Kept::default() });
+    scene.inbox = Arc::new(Kept { refuses: Some(MessageRefusal::Full), ..Kept::default() });
     let told = scene.served(scene.send("one more")).await.unwrap_err().to_string();
     assert!(told.contains("too many messages"), "{told}");
     let long = "x".repeat(MOST_TEXT + 1);

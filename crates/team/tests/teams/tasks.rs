@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use centurion_protocol::Timestamp;
 use centurion_team::{
-    Actor, ListName, NewTask, Refusal, Status, Task, TaskList, TaskListError, TaskNumber, Updated,
-    Wish,
+    Actor, ListName, NewTask, Status, Task, TaskList, TaskListError, TaskNumber, TaskRefusal,
+    Updated, Wish,
 };
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ fn create(list: &mut TaskList, subject: &str) -> TaskNumber {
     list.create(&actor("team-lead", &members()), task, now()).unwrap().id
 }
 
-fn update(list: &mut TaskList, by: &str, wish: &Wish) -> Result<Updated, Refusal> {
+fn update(list: &mut TaskList, by: &str, wish: &Wish) -> Result<Updated, TaskRefusal> {
     match list.update(&actor(by, &members()), wish, now()) {
         Ok(updated) => Ok(updated),
         Err(TaskListError::Refused(refusal)) => Err(refusal),
@@ -63,7 +63,7 @@ fn of_several_workers_one_gets_the_task_and_the_others_are_told_who() {
     let claim = status(id, Status::InProgress);
     let updated = update(&mut one, "w1", &claim).unwrap();
     assert_eq!((updated.fields, updated.was), (vec!["owner", "status"], Some(Status::Pending)));
-    let held = Refusal::Held { id, owner: "w1".to_owned(), status: Status::InProgress };
+    let held = TaskRefusal::Held { id, owner: "w1".to_owned(), status: Status::InProgress };
     assert_eq!(update(&mut two, "w2", &claim), Err(held.clone()));
     assert_eq!(update(&mut two, "team-lead", &claim), Err(held.clone()), "the lead as well");
     assert_eq!(update(&mut two, "w2", &status(id, Status::Completed)), Err(held));
@@ -133,7 +133,7 @@ fn a_task_waits_for_those_before_it() {
     update(&mut list, "w1", &Wish { add_blocks: vec![three], ..Wish::new(two) }).unwrap();
     assert_eq!(list.get(one).unwrap().blocks, [two].into(), "the other one knows");
     for begun in [Status::InProgress, Status::Completed] {
-        let blocked = Refusal::Blocked { id: two, by: vec![one] };
+        let blocked = TaskRefusal::Blocked { id: two, by: vec![one] };
         assert_eq!(update(&mut list, "team-lead", &status(two, begun)), Err(blocked));
     }
     let at_once = Wish { add_blocked_by: vec![three], ..status(one, Status::InProgress) };
@@ -142,13 +142,16 @@ fn a_task_waits_for_those_before_it() {
     assert_eq!(updated.unblocked, [two]);
     assert_eq!(updated.task.owner.as_deref(), Some("w1"), "it did it");
     update(&mut list, "w2", &status(two, Status::InProgress)).unwrap();
-    let begun = Refusal::Begun { id: two, status: Status::InProgress };
+    let begun = TaskRefusal::Begun { id: two, status: Status::InProgress };
     let four = create(&mut list, "four");
     assert_eq!(update(&mut list, "team-lead", &waits(two, four)), Err(begun));
     let deleted = update(&mut list, "w2", &status(two, Status::Deleted)).unwrap();
     assert_eq!(deleted.unblocked, [three]);
     assert!(list.get(three).unwrap().blocked_by.is_empty());
-    assert_eq!(update(&mut list, "w2", &status(two, Status::Pending)), Err(Refusal::NotFound(two)));
+    assert_eq!(
+        update(&mut list, "w2", &status(two, Status::Pending)),
+        Err(TaskRefusal::NotFound(two))
+    );
 }
 
 #[test]
@@ -158,17 +161,17 @@ fn no_task_waits_for_itself_in_whatever_way() {
     let mut list = open(scratch.path());
     let [one, two, three] = ["one", "two", "three"].map(|subject| create(&mut list, subject));
     update(&mut list, "w1", &waits(two, one)).unwrap();
-    assert_eq!(update(&mut list, "w1", &waits(one, one)), Err(Refusal::Itself(one)));
-    let circle = Refusal::Circle { first: two, then: one };
+    assert_eq!(update(&mut list, "w1", &waits(one, one)), Err(TaskRefusal::Itself(one)));
+    let circle = TaskRefusal::Circle { first: two, then: one };
     assert_eq!(update(&mut list, "w1", &waits(one, two)), Err(circle));
     // Three waits for two and one for three: each is fine, both are a circle.
     let both = Wish { add_blocks: vec![one], ..waits(three, two) };
-    assert!(matches!(update(&mut list, "w1", &both), Err(Refusal::Circle { .. })));
+    assert!(matches!(update(&mut list, "w1", &both), Err(TaskRefusal::Circle { .. })));
     let same = Wish { add_blocks: vec![one], ..waits(three, one) };
-    assert!(matches!(update(&mut list, "w1", &same), Err(Refusal::Circle { .. })));
+    assert!(matches!(update(&mut list, "w1", &same), Err(TaskRefusal::Circle { .. })));
     assert!(list.get(three).unwrap().blocked_by.is_empty(), "nothing of it was done");
     let unknown = TaskNumber(99);
-    assert_eq!(update(&mut list, "w1", &waits(one, unknown)), Err(Refusal::NotFound(unknown)));
+    assert_eq!(update(&mut list, "w1", &waits(one, unknown)), Err(TaskRefusal::NotFound(unknown)));
 }
 
 #[test]
@@ -177,12 +180,12 @@ fn owners_are_members_and_the_lead_gives_tasks_to_others() {
     let scratch = tempfile::tempdir().unwrap();
     let mut list = open(scratch.path());
     let id = create(&mut list, "one");
-    assert_eq!(update(&mut list, "w1", &owner(id, "w2")), Err(Refusal::NotTheLead));
+    assert_eq!(update(&mut list, "w1", &owner(id, "w2")), Err(TaskRefusal::NotTheLead));
     let nobody = update(&mut list, "team-lead", &owner(id, "w9"));
-    assert!(matches!(nobody, Err(Refusal::NoMember { .. })));
+    assert!(matches!(nobody, Err(TaskRefusal::NoMember { .. })));
     update(&mut list, "team-lead", &owner(id, "w1")).unwrap();
     let held = update(&mut list, "w2", &status(id, Status::InProgress));
-    assert!(matches!(held, Err(Refusal::Held { .. })), "it is promised to another");
+    assert!(matches!(held, Err(TaskRefusal::Held { .. })), "it is promised to another");
     update(&mut list, "w1", &status(id, Status::InProgress)).unwrap();
     update(&mut list, "w1", &owner(id, "w2")).unwrap();
     update(&mut list, "w2", &status(id, Status::Pending)).unwrap();
@@ -191,7 +194,7 @@ fn owners_are_members_and_the_lead_gives_tasks_to_others() {
     assert_eq!(update(&mut list, "w3", &nobodys).unwrap().task.owner.as_deref(), Some("w3"));
     assert_eq!(update(&mut list, "w3", &owner(id, "")).unwrap().task.status, Status::Pending);
     update(&mut list, "w3", &status(id, Status::Completed)).unwrap();
-    assert_eq!(update(&mut list, "w1", &owner(id, "w1")), Err(Refusal::Completed(id)));
+    assert_eq!(update(&mut list, "w1", &owner(id, "w1")), Err(TaskRefusal::Completed(id)));
     assert!(update(&mut list, "w1", &status(id, Status::Completed)).unwrap().fields.is_empty());
     update(&mut list, "team-lead", &status(id, Status::Pending)).unwrap();
 }
@@ -299,7 +302,7 @@ fn what_is_too_large_or_empty_is_refused_and_credentials_are_not_kept() {
     assert!(kept.contains("deploy") && !kept.contains(&key));
     let much = serde_json::json!({ "much": "x".repeat(17 * 1024) }).as_object().unwrap().clone();
     let wish = Wish { metadata: much, ..Wish::new(TaskNumber(1)) };
-    assert!(matches!(update(&mut list, "w1", &wish), Err(Refusal::TooLong { .. })));
+    assert!(matches!(update(&mut list, "w1", &wish), Err(TaskRefusal::TooLong { .. })));
 }
 
 /// One thing that a member does.

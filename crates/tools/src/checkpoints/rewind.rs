@@ -95,7 +95,7 @@ pub struct SetAside {
 }
 
 /// The present state of a path.
-enum Found {
+enum PathState {
     Nothing,
     File(Box<Existing>),
     Link,
@@ -152,12 +152,12 @@ impl Rewind {
         let path = &tracked.path;
         let found = look(path)?;
         let now = match &found {
-            Found::Link => {
+            PathState::Link => {
                 self.skipped_links.push(path.clone());
                 return Ok(());
             }
-            Found::Nothing => None,
-            Found::File(existing) => Some(&**existing),
+            PathState::Nothing => None,
+            PathState::File(existing) => Some(&**existing),
         };
         for name in tracked.foreign.iter().filter(|name| is_copy_of(name, path)) {
             self.set_aside.push(SetAside { path: path.clone(), copy: directory.join(name) });
@@ -209,22 +209,24 @@ fn content_before(tracked: &Tracked, directory: &Path) -> Result<Option<Vec<u8>>
         return Err(FileError::ForeignCopy);
     }
     match look(&directory.join(name)) {
-        Ok(Found::File(kept)) if is_there => {
+        Ok(PathState::File(kept)) if is_there => {
             let digest = blake3::hash(&kept.bytes).to_hex();
             let is_it = tracked.before.digest.as_deref() == Some(digest.as_str());
             is_it.then_some(Some(kept.bytes)).ok_or(FileError::Damaged)
         }
-        Ok(Found::File(_)) => Ok(None),
-        Ok(Found::Nothing | Found::Link) => Err(FileError::Gone),
+        Ok(PathState::File(_)) => Ok(None),
+        Ok(PathState::Nothing | PathState::Link) => Err(FileError::Gone),
         Err(error) => Err(FileError::Unreadable(Box::new(error))),
     }
 }
 
-fn look(path: &Path) -> Result<Found, FileError> {
+fn look(path: &Path) -> Result<PathState, FileError> {
     match load_existing(path) {
-        Ok(None) => Ok(Found::Nothing),
-        Ok(Some(existing)) => Ok(Found::File(Box::new(existing))),
-        Err(LoadError::Open(OpenError::Io(error))) if is_link_refusal(&error) => Ok(Found::Link),
+        Ok(None) => Ok(PathState::Nothing),
+        Ok(Some(existing)) => Ok(PathState::File(Box::new(existing))),
+        Err(LoadError::Open(OpenError::Io(error))) if is_link_refusal(&error) => {
+            Ok(PathState::Link)
+        }
         Err(LoadError::Open(error)) => Err(error.into()),
         Err(LoadError::Read(error)) => Err(error.into()),
         Err(LoadError::TooLarge) => Err(FileError::TooLarge),

@@ -69,7 +69,7 @@ fn replace(content: &str, old: &str, new: &str, replace_all: bool) -> Result<App
         let matches = find(content, old, replace_all)?;
         return Ok(splice(content, &matches, |_| new));
     }
-    let plain = Plain::of(content);
+    let plain = LfText::of(content);
     let matches: Vec<Range<usize>> = find(&plain.text, &without_cr(old), replace_all)?
         .into_iter()
         .map(|found| plain.original(found.start)..plain.original(found.end))
@@ -161,13 +161,13 @@ impl LineEnds {
 }
 
 /// A text in which every line ends with LF alone, with the mapping to the original.
-struct Plain<'a> {
+struct LfText<'a> {
     text: Cow<'a, str>,
     /// The offsets in `text` of the line ends that had a CR before them.
     dropped: Vec<usize>,
 }
 
-impl<'a> Plain<'a> {
+impl<'a> LfText<'a> {
     fn of(content: &'a str) -> Self {
         if !content.contains("\r\n") {
             return Self { text: Cow::Borrowed(content), dropped: Vec::new() };

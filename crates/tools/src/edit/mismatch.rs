@@ -18,10 +18,10 @@ pub enum Mismatch {
     /// The same text but for the characters in `difference`.
     Nearly {
         difference: &'static str,
-        found: Lines,
+        found: Excerpt,
     },
     /// Similar lines.
-    Similar(Lines),
+    Similar(Excerpt),
     Nothing,
 }
 
@@ -30,7 +30,7 @@ type Fold = fn(char) -> Option<char>;
 
 /// A few lines of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lines {
+pub struct Excerpt {
     first: usize,
     lines: Vec<String>,
 }
@@ -49,7 +49,7 @@ impl Mismatch {
         for (difference, fold) in looks {
             if let Some(line) = find_folded(text, old, fold) {
                 let count = old.trim_matches('\n').split('\n').count();
-                return Self::Nearly { difference, found: Lines::of(text, line, count) };
+                return Self::Nearly { difference, found: Excerpt::of(text, line, count) };
             }
         }
         nearest(text, old).map_or(Self::Nothing, Self::Similar)
@@ -108,7 +108,7 @@ fn find_folded(text: &str, old: &str, fold: Fold) -> Option<usize> {
 }
 
 /// The lines that agree best with the longest line of `old`, by their beginnings and ends.
-fn nearest(text: &str, old: &str) -> Option<Lines> {
+fn nearest(text: &str, old: &str) -> Option<Excerpt> {
     let (index, wanted) = old
         .lines()
         .map(str::trim)
@@ -132,17 +132,17 @@ fn nearest(text: &str, old: &str) -> Option<Lines> {
     if best * 2 < wanted.len() {
         return None;
     }
-    Some(Lines::of(text, (line + 1).saturating_sub(index).max(1), old.lines().count()))
+    Some(Excerpt::of(text, (line + 1).saturating_sub(index).max(1), old.lines().count()))
 }
 
-impl Lines {
+impl Excerpt {
     fn of(text: &str, first: usize, count: usize) -> Self {
         let lines = text.lines().skip(first - 1).take(count.clamp(1, MAX_LINES));
         Self { first, lines: lines.map(|line| line.chars().take(MAX_COLUMNS).collect()).collect() }
     }
 }
 
-impl fmt::Display for Lines {
+impl fmt::Display for Excerpt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, line) in (self.first..).zip(&self.lines) {
             write!(formatter, "\n{number}\t{line}")?;

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::report::MAX_BYTES;
-use super::{OutputMode, Search};
+use super::{ContentSearch, OutputMode};
 use crate::context::lock;
 use crate::{ToolError, walk};
 
@@ -27,18 +27,18 @@ const FEW: usize = 32;
 const MAX_COLUMNS: usize = 500;
 
 /// The matches in one file.
-pub(super) struct Found {
+pub(super) struct FileMatches {
     pub(super) path: PathBuf,
     /// The time of the file's last change, in the modes that sort by it.
     pub(super) modified: Option<SystemTime>,
     /// The number of matching lines.
     pub(super) count: usize,
     /// Lines to show, in content mode.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<MatchLine>,
 }
 
 /// A line to show.
-pub(super) struct Line {
+pub(super) struct MatchLine {
     pub(super) number: u64,
     pub(super) text: String,
     pub(super) kind: Kind,
@@ -56,10 +56,10 @@ pub(super) enum Kind {
 /// Searches the files in order and passes the results to `take` until that returns `false`. Returns the number of files
 /// that could not be searched.
 pub(super) fn search(
-    search: &Search,
+    search: &ContentSearch,
     files: &[PathBuf],
     cancel: &CancellationToken,
-    mut take: impl FnMut(Found) -> bool,
+    mut take: impl FnMut(FileMatches) -> bool,
 ) -> Result<usize, ToolError> {
     let mut unreadable = 0;
     for batch in files.chunks(BATCH) {
@@ -85,9 +85,9 @@ pub(super) fn search(
     Ok(unreadable)
 }
 
-type Results = Vec<(usize, io::Result<Found>)>;
+type Results = Vec<(usize, io::Result<FileMatches>)>;
 
-fn search_batch(search: &Search, batch: &[PathBuf], cancel: &CancellationToken) -> Results {
+fn search_batch(search: &ContentSearch, batch: &[PathBuf], cancel: &CancellationToken) -> Results {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Results::new());
     let work = || {
@@ -114,11 +114,11 @@ fn search_batch(search: &Search, batch: &[PathBuf], cancel: &CancellationToken) 
 }
 
 fn search_file(
-    search: &Search,
+    search: &ContentSearch,
     searcher: &mut Searcher,
     path: &Path,
     cancel: &CancellationToken,
-) -> io::Result<Option<Found>> {
+) -> io::Result<Option<FileMatches>> {
     let file = match search.candidates.open(path) {
         Ok(file) => file,
         // Another program has deleted it meanwhile.
@@ -144,7 +144,7 @@ fn search_file(
         OutputMode::FilesWithMatches => file.metadata()?.modified().ok(),
         OutputMode::Content | OutputMode::Count => None,
     };
-    Ok(Some(Found { path: path.to_owned(), modified, count, lines }))
+    Ok(Some(FileMatches { path: path.to_owned(), modified, count, lines }))
 }
 
 /// A reader that stops when the call is cancelled: a file without a match can be long.
@@ -164,9 +164,9 @@ impl Read for Cancellable<'_> {
 
 /// Collects the matches of one file, in the form of the mode.
 struct Collector<'a> {
-    search: &'a Search,
+    search: &'a ContentSearch,
     count: usize,
-    lines: Vec<Line>,
+    lines: Vec<MatchLine>,
     after_gap: bool,
     is_binary: bool,
     /// The size of the collected lines.
@@ -189,7 +189,7 @@ impl Collector<'_> {
         if self.lines.len() >= self.search.offset {
             self.bytes += text.len();
         }
-        self.lines.push(Line { number, text, kind });
+        self.lines.push(MatchLine { number, text, kind });
     }
 
     /// Adds each match by itself, on the line on which it begins.

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use super::matches::{Found, Kind, Line};
-use super::{OutputMode, Search};
+use super::matches::{FileMatches, Kind, MatchLine};
+use super::{ContentSearch, OutputMode};
 use crate::ToolOutput;
 use crate::change::answer;
 use crate::paths::shown;
@@ -16,8 +16,8 @@ use crate::paths::shown;
 pub(super) const MAX_BYTES: usize = 20_000;
 
 /// An answer under construction.
-pub(super) struct Report<'a> {
-    search: &'a Search,
+pub(super) struct GrepReport<'a> {
+    search: &'a ContentSearch,
     /// Files with their matches, in the modes that list files.
     files: Vec<(Option<SystemTime>, PathBuf, usize)>,
     text: String,
@@ -29,8 +29,8 @@ pub(super) struct Report<'a> {
     is_full: bool,
 }
 
-impl<'a> Report<'a> {
-    pub(super) fn new(search: &'a Search) -> Self {
+impl<'a> GrepReport<'a> {
+    pub(super) fn new(search: &'a ContentSearch) -> Self {
         Self {
             search,
             files: Vec::new(),
@@ -43,7 +43,7 @@ impl<'a> Report<'a> {
     }
 
     /// Adds the matches of one file; `false` when the answer is full.
-    pub(super) fn add(&mut self, found: Found) -> bool {
+    pub(super) fn add(&mut self, found: FileMatches) -> bool {
         if self.search.mode != OutputMode::Content {
             self.files.push((found.modified, found.path, found.count));
             return true;
@@ -65,7 +65,7 @@ impl<'a> Report<'a> {
         true
     }
 
-    fn line(&self, name: &str, line: &Line) -> String {
+    fn line(&self, name: &str, line: &MatchLine) -> String {
         let sign = match line.kind {
             Kind::Match | Kind::MatchAfterGap => ':',
             Kind::Context | Kind::ContextAfterGap => '-',

@@ -136,7 +136,7 @@ fn become_shell(launch: &Launch, variables: &[(&str, String)]) -> ExitCode {
         return ExitCode::from(CANNOT_RUN);
     }
     let mut error = io::Error::from(io::ErrorKind::NotFound);
-    for shell in [Shell::Bash, Shell::Posix] {
+    for shell in [ShellKind::Bash, ShellKind::Posix] {
         let text = shell.text(&launch.script, &launch.last_directory);
         let mut command = Command::new(shell.name());
         command.arg("-c").arg(text).stdin(Stdio::null());
@@ -150,12 +150,12 @@ fn become_shell(launch: &Launch, variables: &[(&str, String)]) -> ExitCode {
 }
 
 #[derive(Clone, Copy)]
-enum Shell {
+enum ShellKind {
     Bash,
     Posix,
 }
 
-impl Shell {
+impl ShellKind {
     fn name(self) -> &'static str {
         match self {
             Self::Bash => "bash",
@@ -207,10 +207,10 @@ mod tests {
         fs::create_dir_all(home.join("sub")).unwrap();
         let (script, directory) = (home.join("script"), home.join("pwd"));
         for (shell, command, code) in [
-            (Shell::Bash, "cd sub; set -C; exit 7", 7),
-            (Shell::Posix, "cd sub; exit 7", 7),
-            (Shell::Bash, "set -eu\ncd sub\nfalse\ncd ..", 1),
-            (Shell::Posix, "cd sub", 0),
+            (ShellKind::Bash, "cd sub; set -C; exit 7", 7),
+            (ShellKind::Posix, "cd sub; exit 7", 7),
+            (ShellKind::Bash, "set -eu\ncd sub\nfalse\ncd ..", 1),
+            (ShellKind::Posix, "cd sub", 0),
         ] {
             fs::write(&script, command).unwrap();
             let status = Command::new(shell.name())

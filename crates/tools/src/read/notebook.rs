@@ -6,7 +6,7 @@ use centurion_protocol::ToolResultContent;
 use serde_json::{Value, json};
 
 use super::{Request, image};
-use crate::notebook::{Lines, Notebook, Output};
+use crate::notebook::{CellText, Notebook, Output};
 use crate::read_state::View;
 use crate::text_file::decode;
 use crate::{ToolError, ToolOutput};
@@ -136,5 +136,5 @@ impl Rendering {
 }
 
 fn text_of(value: &Value) -> Option<String> {
-    serde_json::from_value::<Lines>(value.clone()).ok().map(|lines| lines.joined())
+    serde_json::from_value::<CellText>(value.clone()).ok().map(|lines| lines.joined())
 }

@@ -20,7 +20,7 @@ const MAX_LARGE_BYTES: usize = 1024 * 1024;
 const MAX_NAMED: usize = 5;
 
 /// A part of a text, under construction.
-pub(super) struct Page {
+pub(super) struct TextPage {
     /// The text for the model.
     pub(super) numbered: String,
     /// The same lines without numbers, for hosts.
@@ -34,7 +34,7 @@ pub(super) struct Page {
     cut: Vec<(usize, usize)>,
 }
 
-impl Page {
+impl TextPage {
     pub(super) fn new(request: &Request) -> Self {
         let (lines, columns, bytes) = if request.allow_large {
             (usize::MAX, MAX_LARGE_BYTES, MAX_LARGE_BYTES)

@@ -9,7 +9,7 @@ use centurion_protocol::ToolResultContent;
 use serde_json::json;
 
 use super::Request;
-use super::page::{Page, with_notes};
+use super::page::{TextPage, with_notes};
 use crate::disk::{explain, human_size};
 use crate::text_file::Encoding;
 use crate::{ToolError, ToolOutput};
@@ -37,7 +37,7 @@ pub(super) fn read(
         }
         None => return Err(request.refuse_binary(head, size)),
     }
-    let mut page = Page::new(request);
+    let mut page = TextPage::new(request);
     let reader = BufReader::with_capacity(BUFFER, Cursor::new(head).chain(rest));
     let mut scan = Scan { request, reader, scanned: 0, end: None };
     for _ in 1..page.first {
@@ -96,15 +96,15 @@ enum End {
 }
 
 /// One line: as much of its start as was wanted, and its length in bytes, as far as it was read.
-struct Line {
+struct ReadLine {
     start: Vec<u8>,
     length: usize,
 }
 
 impl<R: BufRead> Scan<'_, R> {
     /// The next line, of which at most `keep` bytes are kept.
-    fn line(&mut self, keep: usize) -> Result<Option<Line>, ToolError> {
-        let mut line = Line { start: Vec::new(), length: 0 };
+    fn line(&mut self, keep: usize) -> Result<Option<ReadLine>, ToolError> {
+        let mut line = ReadLine { start: Vec::new(), length: 0 };
         let mut any = false;
         while self.end.is_none() {
             if self.request.cancel.is_cancelled() {
@@ -139,7 +139,7 @@ impl<R: BufRead> Scan<'_, R> {
     }
 }
 
-impl Line {
+impl ReadLine {
     fn drop_cr(&mut self) {
         if self.start.len() == self.length && self.start.last() == Some(&b'\r') {
             self.start.pop();

@@ -7,7 +7,7 @@ use centurion_protocol::ToolResultContent;
 use serde_json::json;
 
 use super::Request;
-use super::page::{Page, with_notes};
+use super::page::{TextPage, with_notes};
 use crate::disk::{MAX_IN_MEMORY, explain, read_after};
 use crate::read_state::View;
 use crate::text_file::{Encoding, decode, line_count, lines};
@@ -33,7 +33,7 @@ pub(super) fn read(
     let text = decode(bytes).map_err(|_| request.refuse_binary(&[], size))?;
 
     let total = line_count(&text.content);
-    let mut page = Page::new(request);
+    let mut page = TextPage::new(request);
     for line in lines(&text.content).skip(page.first - 1) {
         if !page.push(line, 0) {
             break;
@@ -52,7 +52,7 @@ pub(super) fn read(
     Ok(ToolOutput { content: vec![ToolResultContent::Text(shown)], data })
 }
 
-fn show(request: &Request, page: &Page, total: usize, encoding: Encoding) -> String {
+fn show(request: &Request, page: &TextPage, total: usize, encoding: Encoding) -> String {
     let path = request.named().display();
     if total == 0 {
         return format!("{path} is empty.");

@@ -58,12 +58,12 @@ impl DeniedFiles {
 pub struct DeniedSearch {
     /// The version of the rules that `seen` belongs to.
     version: u64,
-    seen: HashMap<PathBuf, Seen>,
+    seen: HashMap<PathBuf, SeenDirectory>,
 }
 
 /// A directory at the time of the search.
 #[derive(Clone, Debug)]
-struct Seen {
+struct SeenDirectory {
     /// `None` if it may have changed again without a trace.
     state: Option<State>,
     directories: Vec<PathBuf>,
@@ -109,7 +109,7 @@ impl DeniedSearch {
             self.seen.clear();
         }
         let roots = roots(policy, search, &mut found.is_complete);
-        let mut walk = Walk::new(policy, Patterns::new(patterns), SystemTime::now());
+        let mut walk = RuleWalk::new(policy, Patterns::new(patterns), SystemTime::now());
         let mut fresh = HashMap::new();
         let mut waiting: Vec<(PathBuf, Way)> =
             roots.into_iter().map(|root| (root, Way::Link)).collect();
@@ -188,7 +188,7 @@ enum Way {
     Linked,
 }
 
-struct Walk<'a> {
+struct RuleWalk<'a> {
     policy: &'a Policy,
     patterns: Patterns,
     /// The directories behind links that were searched, with the progress of their names in the patterns.
@@ -203,7 +203,7 @@ struct Walk<'a> {
     is_whole: bool,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> RuleWalk<'a> {
     fn new(policy: &'a Policy, patterns: Patterns, started: SystemTime) -> Self {
         Self {
             policy,
@@ -225,7 +225,12 @@ impl<'a> Walk<'a> {
 
     /// Reads a directory: its denied paths, the directories to continue in, and the way that leads to them. `None` if
     /// it is no directory, or was searched before.
-    fn look(&mut self, directory: &Path, way: Way, known: Option<Seen>) -> Option<(Seen, Way)> {
+    fn look(
+        &mut self,
+        directory: &Path,
+        way: Way,
+        known: Option<SeenDirectory>,
+    ) -> Option<(SeenDirectory, Way)> {
         let way = match way {
             Way::Link if is_link(directory) => Way::Linked,
             Way::Link => Way::Straight,
@@ -272,13 +277,13 @@ impl<'a> Walk<'a> {
         directory: &Path,
         metadata: &Metadata,
         state: State,
-        known: Option<Seen>,
-    ) -> Option<Seen> {
+        known: Option<SeenDirectory>,
+    ) -> Option<SeenDirectory> {
         self.entries += 1;
         if let Some(known) = known.filter(|known| known.state == Some(state)) {
             return Some(known);
         }
-        let mut seen = Seen {
+        let mut seen = SeenDirectory {
             state: Some(state).filter(|state| state.is_settled(self.started)),
             directories: Vec::new(),
             links: Vec::new(),
@@ -534,7 +539,7 @@ mod tests {
         }
         let policy = policy(&root, &["Read(.env)"]);
         let later = SystemTime::now() + Duration::from_secs(1);
-        let mut walk = Walk::new(&policy, Patterns::default(), later);
+        let mut walk = RuleWalk::new(&policy, Patterns::default(), later);
         let mut look =
             |known| walk.look(&root, Way::Straight, known).map(|(seen, _)| (seen, walk.entries));
         let (seen, entries) = look(None).unwrap();

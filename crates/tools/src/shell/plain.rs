@@ -4,7 +4,8 @@
 /// last state of a line that was overwritten.
 pub(super) fn plain(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let mut plain = Plain { done: String::with_capacity(text.len()), line: 0, returned: false };
+    let mut plain =
+        PlainWriter { done: String::with_capacity(text.len()), line: 0, returned: false };
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
         match character {
@@ -24,7 +25,7 @@ pub(super) fn plain(bytes: &[u8]) -> String {
 
 type Characters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-struct Plain {
+struct PlainWriter {
     done: String,
     /// The start of the present line.
     line: usize,
@@ -32,7 +33,7 @@ struct Plain {
     returned: bool,
 }
 
-impl Plain {
+impl PlainWriter {
     fn push(&mut self, character: char) {
         if std::mem::take(&mut self.returned) {
             self.done.truncate(self.line);

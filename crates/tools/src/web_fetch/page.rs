@@ -7,7 +7,7 @@ use url::Url;
 use super::fetch::Response;
 use super::html;
 
-pub(super) struct Page {
+pub(super) struct WebPage {
     pub(super) url: Url,
     pub(super) status: StatusCode,
     pub(super) content: Content,
@@ -33,7 +33,7 @@ pub(super) enum Content {
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const LARGEST_IMAGE: usize = 3_750_000;
 
-impl Page {
+impl WebPage {
     pub(super) async fn read(response: Response) -> Self {
         let Response { url, status, content_type, body, cut } = response;
         let size = body.len();

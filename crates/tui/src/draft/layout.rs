@@ -9,12 +9,12 @@ use crate::text::{foreign, text_width};
 /// The look of a chip.
 const CHIP: Style = Style::PLAIN.reversed();
 
-pub(super) struct Layout {
+pub(super) struct DraftLayout {
     /// The units of each row, line ends left out.
     rows: Vec<Range<usize>>,
 }
 
-impl Layout {
+impl DraftLayout {
     /// Breaks lines between words; a word that is longer than a row is broken where the row ends.
     pub(super) fn new(units: &[Unit], width: u16) -> Self {
         // The cursor behind the last letter of a row needs a cell too.

@@ -1,6 +1,6 @@
 //! Moves of the cursor.
 
-use super::layout::Layout;
+use super::layout::DraftLayout;
 use super::unit::Unit;
 use super::{Draft, EditAction};
 
@@ -44,7 +44,7 @@ impl Draft {
 
     /// Moves to the row above or below, to the column from which the moves began.
     pub(super) fn move_row(&mut self, is_down: bool) {
-        let layout = Layout::new(&self.units, self.width);
+        let layout = DraftLayout::new(&self.units, self.width);
         let place = layout.place(&self.units, self.cursor);
         let goal = self.goal.unwrap_or(place.column);
         let row = if is_down { Some(place.row + 1) } else { place.row.checked_sub(1) };

@@ -11,7 +11,7 @@ use crate::text::MarkdownStream;
 
 /// A piece of an answer, as far as people are shown it.
 #[derive(Deserialize)]
-struct Piece<'a> {
+struct AnswerPiece<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     index: Option<u64>,
@@ -38,7 +38,7 @@ struct PieceUsage {
 
 /// Takes one piece.
 pub(super) fn piece(model: &mut Model, piece: &Stream) {
-    let Ok(piece) = serde_json::from_str::<Piece<'_>>(piece.event.get()) else { return };
+    let Ok(piece) = serde_json::from_str::<AnswerPiece<'_>>(piece.event.get()) else { return };
     let talk = &mut model.talk;
     match piece.kind {
         "message_start" => {

@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::model::asks::{
     AskKind, AskNumber, Asked, Dialog, FieldKind, FormField, Permission, Purpose, Question, Words,
 };
-use crate::view::dialog::Layout;
+use crate::view::dialog::DialogLayout;
 
 pub(super) fn asked(model: &mut Model, asked: Asked, effects: &mut Vec<Effect>) {
     let who = asked.path.last().cloned().unwrap_or_else(|| "main".to_owned());
@@ -160,7 +160,7 @@ fn is_no(kind: &AskKind, pressed: Pressed) -> bool {
 
 /// A yes needs a window in which its subject can be read. Statements in words are read whole in every one.
 fn can_say_yes(model: &Model) -> bool {
-    model.taste.is_plain || Layout::of(model).is_none_or(|layout| layout.is_answerable)
+    model.taste.is_plain || DialogLayout::of(model).is_none_or(|layout| layout.is_answerable)
 }
 
 /// The action of the marked choice, where a key takes that one.
@@ -227,13 +227,13 @@ fn move_selection(model: &mut Model, step: isize, count: usize) {
 
 /// Scrolls the subject by what is shown of it.
 fn page(model: &mut Model, is_down: bool) {
-    let page = Layout::of(model).map_or(1, |layout| layout.page());
+    let page = DialogLayout::of(model).map_or(1, |layout| layout.page());
     let step = isize::try_from(page).unwrap_or(1);
     scroll(model, if is_down { step } else { -step });
 }
 
 fn scroll(model: &mut Model, step: isize) {
-    let last = Layout::of(model).map_or(0, |layout| layout.last_scroll());
+    let last = DialogLayout::of(model).map_or(0, |layout| layout.last_scroll());
     if let Some(dialog) = &mut model.asks.dialog {
         dialog.scroll = dialog.scroll.min(last).saturating_add_signed(step).min(last);
     }

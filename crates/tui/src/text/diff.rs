@@ -23,7 +23,7 @@ const NEW: Style = Style::of(Colour::Green);
 pub fn diff(old: &str, new: &str) -> Vec<Line> {
     let all = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
     let most = old.lines().count().max(new.lines().count());
-    let made = Made { digits: most.max(1).ilog10() as usize + 1 };
+    let made = DiffRows { digits: most.max(1).ilog10() as usize + 1 };
     let mut lines = Vec::new();
     for (index, group) in all.grouped_ops(CONTEXT).iter().enumerate() {
         if index > 0 {
@@ -36,11 +36,11 @@ pub fn diff(old: &str, new: &str) -> Vec<Line> {
     lines
 }
 
-struct Made {
+struct DiffRows {
     digits: usize,
 }
 
-impl Made {
+impl DiffRows {
     fn op<'a>(&self, op: &DiffOp, all: &TextDiff<'a, 'a, str>, lines: &mut Vec<Line>) {
         let changes: Vec<(ChangeTag, usize, &str)> = all
             .iter_changes(op)

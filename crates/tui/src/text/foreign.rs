@@ -15,7 +15,7 @@ const MOST_COMBINED: usize = 8;
 
 /// Foreign text as safe spans. Line ends are marks too: split the text into lines before.
 pub fn foreign(text: &str, style: Style) -> Vec<Span> {
-    let mut made = Made { spans: Vec::new(), style, column: 0, combined: 0 };
+    let mut made = ForeignWriter { spans: Vec::new(), style, column: 0, combined: 0 };
     for char in text.chars() {
         made.take(char);
     }
@@ -27,7 +27,7 @@ pub fn foreign_text(text: &str) -> String {
     foreign(text, Style::PLAIN).into_iter().map(|span| span.text).collect()
 }
 
-struct Made {
+struct ForeignWriter {
     spans: Vec<Span>,
     style: Style,
     column: usize,
@@ -35,7 +35,7 @@ struct Made {
     combined: usize,
 }
 
-impl Made {
+impl ForeignWriter {
     fn take(&mut self, char: char) {
         if char == '\t' {
             let blanks = TAB - self.column % TAB;

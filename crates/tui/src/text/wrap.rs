@@ -26,7 +26,7 @@ pub fn wrapped(line: &Line, columns: u16) -> Vec<Line> {
 }
 
 /// A word with the look of each part, or the blanks between words.
-struct Piece<'a> {
+struct WrapWord<'a> {
     parts: Vec<(&'a str, Style)>,
     width: usize,
     is_blank: bool,
@@ -41,7 +41,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn take(&mut self, piece: &Piece<'_>) {
+    fn take(&mut self, piece: &WrapWord<'_>) {
         let is_start = self.used == if self.done.is_empty() { 0 } else { self.hang };
         if self.used + piece.width <= self.columns {
             // Blanks at which a row was broken are gone.
@@ -58,7 +58,7 @@ impl Rows {
         }
     }
 
-    fn add(&mut self, piece: &Piece<'_>) {
+    fn add(&mut self, piece: &WrapWord<'_>) {
         for (text, style) in &piece.parts {
             push(&mut self.open, text, *style);
         }
@@ -66,7 +66,7 @@ impl Rows {
     }
 
     /// Breaks a word that is longer than a row.
-    fn add_broken(&mut self, piece: &Piece<'_>) {
+    fn add_broken(&mut self, piece: &WrapWord<'_>) {
         for (text, style) in &piece.parts {
             for (grapheme, width) in graphemes(text) {
                 if self.used + usize::from(width) > self.columns && self.used > self.hang {
@@ -109,9 +109,9 @@ fn push(line: &mut Line, text: &str, style: Style) {
     }
 }
 
-fn pieces(line: &Line) -> Vec<Piece<'_>> {
+fn pieces(line: &Line) -> Vec<WrapWord<'_>> {
     let by_words = line.wrap == Wrap::Prose;
-    let mut pieces: Vec<Piece<'_>> = Vec::new();
+    let mut pieces: Vec<WrapWord<'_>> = Vec::new();
     for span in &line.spans {
         let mut rest = span.text.as_str();
         while let Some(first) = rest.chars().next() {
@@ -129,7 +129,7 @@ fn pieces(line: &Line) -> Vec<Piece<'_>> {
                     last.parts.push((text, span.style));
                     last.width += width;
                 }
-                _ => pieces.push(Piece { parts: vec![(text, span.style)], width, is_blank }),
+                _ => pieces.push(WrapWord { parts: vec![(text, span.style)], width, is_blank }),
             }
         }
     }

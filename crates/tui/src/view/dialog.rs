@@ -16,7 +16,7 @@ const TOO_SMALL: &str = "make the window larger to answer · esc no";
 /// The parts of a dialog in a window.
 ///
 /// Nothing is cut away: what does not fit below the subject stands whole at its end, and the subject scrolls.
-pub(crate) struct Layout {
+pub(crate) struct DialogLayout {
     body: Vec<Line>,
     below: Vec<Line>,
     /// The rows of the subject that are shown at once.
@@ -26,7 +26,7 @@ pub(crate) struct Layout {
     pub(crate) is_answerable: bool,
 }
 
-impl Layout {
+impl DialogLayout {
     /// The layout of the dialog that is open, in the window that the model knows.
     pub(crate) fn of(model: &Model) -> Option<Self> {
         let (asked, dialog) = model.asks.current()?;
@@ -103,7 +103,7 @@ pub(super) fn dialog(
     columns: u16,
     rows: u16,
 ) -> Part {
-    let layout = Layout::new(asked, dialog, columns, rows);
+    let layout = DialogLayout::new(asked, dialog, columns, rows);
     let mut inside = layout.shown(dialog.scroll);
     let offset = u16::try_from(inside.len()).unwrap_or_default();
     inside.extend(layout.below);

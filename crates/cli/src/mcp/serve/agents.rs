@@ -37,7 +37,7 @@ const NOT_BEGUN: &str = "The run was stopped before it began.";
 const LAST_STEPS: Duration = Duration::from_secs(1);
 
 /// The parts that agents of this server are made from.
-pub(super) struct Agents {
+pub(super) struct ServedAgents {
     args: RunArgs,
     surroundings: Surroundings,
     /// The server's own mode.
@@ -59,7 +59,7 @@ pub(super) struct Caller {
     pub(super) cancel: CancellationToken,
 }
 
-impl Agents {
+impl ServedAgents {
     pub(super) fn new(
         args: RunArgs,
         surroundings: Surroundings,

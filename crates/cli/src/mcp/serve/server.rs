@@ -15,7 +15,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::value::to_raw_value;
 use tokio_util::task::TaskTracker;
 
-use super::agents::{Agents, Caller};
+use super::agents::{Caller, ServedAgents};
 use super::client::Client;
 use super::request;
 use crate::input::MOST_OPEN_REQUESTS;
@@ -27,14 +27,14 @@ const INSTRUCTIONS: &str = "The tools of Centurion, a coding agent runtime, in t
 /// Tools and agents for the program that started this one.
 pub(super) struct Server {
     tools: ToolServer,
-    agents: Agents,
+    agents: ServedAgents,
     offered: Vec<Tool>,
     /// The calls that are under way.
     calls: TaskTracker,
 }
 
 impl Server {
-    pub(super) fn new(tools: ToolServer, agents: Agents) -> Self {
+    pub(super) fn new(tools: ToolServer, agents: ServedAgents) -> Self {
         let own = tools.specs().map(|spec| {
             let schema: JsonObject =
                 serde_json::from_str(spec.input_schema.get()).unwrap_or_default();

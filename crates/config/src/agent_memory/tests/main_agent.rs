@@ -191,7 +191,8 @@ fn a_state_directory_behind_a_link_keeps_notes_as_well() {
     let memory = AgentMemory::of_main(&machine.places).unwrap().unwrap();
     assert_eq!(memory.prepare().unwrap(), []);
     assert!(machine.relative(memory.directory()).starts_with("data/projects/"));
-    let note = Note { kind: NoteKind::User, description: "tea".to_owned(), text: "tea".to_owned() };
+    let note =
+        NewNote { kind: NoteKind::User, description: "tea".to_owned(), text: "tea".to_owned() };
     memory.add_note(&NoteName::new("tea").unwrap(), &note, "2026-11-17").unwrap();
     assert!(memory.index().text.unwrap().contains("tea.md"));
 }

@@ -8,8 +8,8 @@ use super::*;
 
 const DAY: &str = "2026-11-17";
 
-fn note(text: &str) -> Note {
-    Note {
+fn note(text: &str) -> NewNote {
+    NewNote {
         kind: NoteKind::Feedback,
         description: "how tea\nis made".to_owned(),
         text: text.to_owned(),
@@ -74,7 +74,7 @@ fn the_last_sessions_are_told_with_the_index() {
     let memory = memory(&machine);
     let world = SeededWorld::new(1);
     for count in 0..7 {
-        let described = Note { description: format!("SESSION-{count}"), ..note("text") };
+        let described = NewNote { description: format!("SESSION-{count}"), ..note("text") };
         memory.put_session_note(world.session_id(), &described, DAY).unwrap();
         let path = memory.directory().join("sessions");
         for entry in fs::read_dir(path).unwrap() {
@@ -92,7 +92,7 @@ fn the_last_sessions_are_told_with_the_index() {
     assert!(told.contains("sessions/") && told.contains(DAY), "{told}");
     // A later note on the same session takes the place of the first.
     let world = SeededWorld::new(1);
-    let again = Note { description: "AGAIN".to_owned(), ..note("text") };
+    let again = NewNote { description: "AGAIN".to_owned(), ..note("text") };
     memory.put_session_note(world.session_id(), &again, DAY).unwrap();
     assert_eq!(memory.notes().unwrap().files.len(), 7);
 }

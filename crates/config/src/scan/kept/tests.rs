@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
-use crate::scan::{Extent, Found, Pick, Refused};
+use crate::scan::{Extent, FoundFile, Pick, RefusedPath};
 
 /// A world in which all that was written just now was written long ago.
 struct Later;
@@ -226,7 +226,7 @@ impl Bench {
         &self,
         most: usize,
         index: Option<Index<'_>>,
-    ) -> (Vec<String>, Vec<Refused>, usize) {
+    ) -> (Vec<String>, Vec<RefusedPath>, usize) {
         let mut memo = Memo::default();
         if let Some(index) = index {
             memo.recall(&self.place, index);
@@ -236,7 +236,8 @@ impl Bench {
         if let Some(index) = index.filter(|_| !visit.is_unchanged) {
             memo.keep(&self.place, index);
         }
-        let shown = |found: &Found<String>| format!("{}: {}", found.path.display(), found.value);
+        let shown =
+            |found: &FoundFile<String>| format!("{}: {}", found.path.display(), found.value);
         (visit.found.iter().map(shown).collect(), visit.refused, visit.unread)
     }
 }

@@ -9,7 +9,7 @@ use super::CommandForm;
 
 /// A piece of a body, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::skills) enum Part<'b> {
+pub(in crate::skills) enum BodyPart<'b> {
     /// Never empty.
     Text(&'b str),
     Command(CommandPart<'b>),
@@ -28,9 +28,9 @@ pub(in crate::skills) struct CommandPart<'b> {
 }
 
 /// Cuts a body into texts and commands. Lines are counted from the first line that is given.
-pub(in crate::skills) fn cut(body: &str, first_line: usize) -> Vec<Part<'_>> {
+pub(in crate::skills) fn cut(body: &str, first_line: usize) -> Vec<BodyPart<'_>> {
     let mut cutter = Cutter { body, parts: Vec::new(), text_start: 0 };
-    let mut open: Option<Fence> = None;
+    let mut open: Option<OpenFence> = None;
     let mut start = 0;
     for (number, line) in (first_line..).zip(body.split_inclusive('\n')) {
         let end = start + line.len();
@@ -41,7 +41,7 @@ pub(in crate::skills) fn cut(body: &str, first_line: usize) -> Vec<Part<'_>> {
                 }
             }
             Some(fence) => open = Some(fence),
-            None => match Fence::opened_by(line, start, number) {
+            None => match OpenFence::opened_by(line, start, number) {
                 Some(fence) => open = Some(fence),
                 None => cutter.push_inline(line, start, number),
             },
@@ -54,7 +54,7 @@ pub(in crate::skills) fn cut(body: &str, first_line: usize) -> Vec<Part<'_>> {
 
 struct Cutter<'b> {
     body: &'b str,
-    parts: Vec<Part<'b>>,
+    parts: Vec<BodyPart<'b>>,
     /// Start of the text that is in no part yet.
     text_start: usize,
 }
@@ -63,7 +63,7 @@ impl Cutter<'_> {
     fn push_text(&mut self, end: usize) {
         let text = self.body.get(self.text_start..end).unwrap_or_default();
         if !text.is_empty() {
-            self.parts.push(Part::Text(text));
+            self.parts.push(BodyPart::Text(text));
         }
     }
 
@@ -73,7 +73,7 @@ impl Cutter<'_> {
         while let Some((at, length)) = find_inline(line, from) {
             let command = start + at + 2;
             self.push_text(start + at);
-            self.parts.push(Part::Command(CommandPart {
+            self.parts.push(BodyPart::Command(CommandPart {
                 text: self.body.get(command..command + length).unwrap_or_default(),
                 line: number,
                 text_line: number,
@@ -85,13 +85,13 @@ impl Cutter<'_> {
     }
 
     /// The commands of a block whose closing line has this start and end.
-    fn push_block(&mut self, fence: &Fence, closing: usize, end: usize) {
+    fn push_block(&mut self, fence: &OpenFence, closing: usize, end: usize) {
         let text = self.body.get(fence.content..closing).unwrap_or_default();
         if text.trim().is_empty() {
             return;
         }
         self.push_text(fence.start);
-        self.parts.push(Part::Command(CommandPart {
+        self.parts.push(BodyPart::Command(CommandPart {
             text: text.strip_suffix('\n').unwrap_or(text),
             line: fence.line,
             text_line: fence.line + 1,
@@ -119,7 +119,7 @@ fn find_inline(line: &str, from: usize) -> Option<(usize, usize)> {
 }
 
 /// An open fenced block.
-struct Fence {
+struct OpenFence {
     /// A backtick or a tilde.
     mark: char,
     length: usize,
@@ -130,7 +130,7 @@ struct Fence {
     line: usize,
 }
 
-impl Fence {
+impl OpenFence {
     fn opened_by(line: &str, start: usize, number: usize) -> Option<Self> {
         let (mark, length, info) = fence_of(line)?;
         // A line that looks like a fence and goes on with backticks is code within a line.

@@ -4,7 +4,7 @@
 use super::super::definition::Shell;
 use super::Unquotable;
 use super::shell_context::{Context, ShellReader};
-use super::values::Value;
+use super::values::PlaceholderValue;
 
 /// Words that begin or end a part of a command where they stand bare.
 const RESERVED: [&str; 17] = [
@@ -41,18 +41,18 @@ impl CommandWriter {
     /// Adds a value, before this byte of the author's.
     pub(super) fn push_value(
         &mut self,
-        value: &Value<'_>,
+        value: &PlaceholderValue<'_>,
         next: Option<u8>,
     ) -> Result<(), Unquotable> {
         let (text, words): (&str, &[String]) = match value {
-            Value::Unset | Value::Missing => ("", &[]),
-            Value::One(text) => (text, &[]),
-            Value::All { raw, words } => (raw, words),
+            PlaceholderValue::Unset | PlaceholderValue::Missing => ("", &[]),
+            PlaceholderValue::One(text) => (text, &[]),
+            PlaceholderValue::All { raw, words } => (raw, words),
         };
         if text.contains('\0') {
             return Err(Unquotable::Nul);
         }
-        let is_one = matches!(value, Value::One(_));
+        let is_one = matches!(value, PlaceholderValue::One(_));
         let ends_word = next.is_none_or(|byte| b" \t\n".contains(&byte));
         let context = match self.reader.context() {
             Context::Unquoted { .. } | Context::DoubleQuotes | Context::SingleQuotes

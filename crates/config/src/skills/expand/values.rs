@@ -9,7 +9,7 @@ use super::placeholder::{Placeholder, Variable};
 
 /// Value of a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Value<'v> {
+pub(super) enum PlaceholderValue<'v> {
     /// Nothing is known: the placeholder stays as it is written.
     Unset,
     /// A declared argument that was not given.
@@ -34,29 +34,32 @@ impl<'v> Values<'v> {
         Self { invocation, directory, words: split_arguments(invocation.arguments) }
     }
 
-    pub(super) fn get(&self, placeholder: Placeholder) -> Value<'_> {
-        let word = |index: usize| self.words.get(index).map(|word| Value::One(word.into()));
+    pub(super) fn get(&self, placeholder: Placeholder) -> PlaceholderValue<'_> {
+        let word =
+            |index: usize| self.words.get(index).map(|word| PlaceholderValue::One(word.into()));
         match placeholder {
             Placeholder::Arguments => {
-                Value::All { raw: self.invocation.arguments, words: &self.words }
+                PlaceholderValue::All { raw: self.invocation.arguments, words: &self.words }
             }
-            Placeholder::Argument(index) => word(index).unwrap_or(Value::Unset),
-            Placeholder::Named(index) => word(index).unwrap_or(Value::Missing),
+            Placeholder::Argument(index) => word(index).unwrap_or(PlaceholderValue::Unset),
+            Placeholder::Named(index) => word(index).unwrap_or(PlaceholderValue::Missing),
             Placeholder::Variable(variable) => self.variable(variable),
             // Its plugin's variables are the skill's, not the invocation's.
-            Placeholder::Plugin(_) => Value::Unset,
+            Placeholder::Plugin(_) => PlaceholderValue::Unset,
         }
     }
 
-    fn variable(&self, variable: Variable) -> Value<'_> {
+    fn variable(&self, variable: Variable) -> PlaceholderValue<'_> {
         match variable {
-            Variable::Session => Value::One(self.invocation.session.to_string().into()),
+            Variable::Session => PlaceholderValue::One(self.invocation.session.to_string().into()),
             Variable::Effort => match self.invocation.effort {
-                Some(effort) => Value::One(effort.to_string().into()),
-                None => Value::Unset,
+                Some(effort) => PlaceholderValue::One(effort.to_string().into()),
+                None => PlaceholderValue::Unset,
             },
-            Variable::SkillDirectory => Value::One(self.directory.to_string_lossy()),
-            Variable::ProjectDirectory => Value::One(self.invocation.project_dir.to_string_lossy()),
+            Variable::SkillDirectory => PlaceholderValue::One(self.directory.to_string_lossy()),
+            Variable::ProjectDirectory => {
+                PlaceholderValue::One(self.invocation.project_dir.to_string_lossy())
+            }
         }
     }
 }

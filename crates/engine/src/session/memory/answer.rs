@@ -1,6 +1,6 @@
 //! The answer of a model that is asked for notes: data, and nothing in it is trusted.
 
-use centurion_config::agent_memory::{Note, NoteKind};
+use centurion_config::agent_memory::{NewNote, NoteKind};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -69,8 +69,8 @@ impl Answered {
 
 impl AnsweredNote {
     /// The note as it is written down.
-    pub(super) fn to_note(&self, shared: &Shared) -> Note {
-        Note {
+    pub(super) fn to_note(&self, shared: &Shared) -> NewNote {
+        NewNote {
             kind: NoteKind::named(self.kind.trim()),
             description: redacted(shared, &self.description),
             text: redacted(shared, &self.text),

@@ -1,6 +1,6 @@
 //! The note on a session: what it was about and how far it got, for the agent of a later one.
 
-use centurion_config::agent_memory::{AgentMemory, Note, NoteKind};
+use centurion_config::agent_memory::{AgentMemory, NewNote, NoteKind};
 use centurion_config::settings::MemoryTask;
 
 use super::{MemoryTaskError, date, question, redacted};
@@ -31,6 +31,6 @@ pub(super) async fn write(
         return Err(InternalForkError::Empty.into());
     }
     let description = description.trim_start_matches(['#', ' ']).to_owned();
-    let note = Note { kind: NoteKind::Project, description, text: text.to_owned() };
+    let note = NewNote { kind: NoteKind::Project, description, text: text.to_owned() };
     Ok(notes.put_session_note(shared.id, &note, &date(shared))?)
 }

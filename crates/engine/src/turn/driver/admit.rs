@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use centurion_config::memory::{MemoryFile, Origin as MemoryOrigin, Scope};
+use centurion_config::memory::{MemoryFile, MemoryOrigin, Scope};
 use centurion_config::skills::{SkillEntry, SkillLookupError};
 use centurion_hooks::Event;
 use centurion_hooks::events::{

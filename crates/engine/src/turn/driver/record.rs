@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use centurion_model::Answer;
 use centurion_protocol::sdk::{Assistant, AssistantMessage, EventBody, User, UserMessage};
 use centurion_protocol::transcript::{
-    AssistantBody, AssistantMessage as RecordedAnswer, AttachmentBody, Body, UserBody, UserContent,
+    AssistantBody, AttachmentBody, Body, RecordedAnswer, UserBody, UserContent,
 };
 use centurion_protocol::{Block, RecordId, ReportedUsage, Role, StopReason, ToolUse};
 use serde::Deserialize;

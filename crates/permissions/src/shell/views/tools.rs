@@ -2,7 +2,7 @@
 
 use super::super::characters::words as split_words;
 use super::super::git_runs as git;
-use super::super::programs::{Kind, base_name, kind};
+use super::super::programs::{ProgramKind, base_name, kind};
 use super::super::script::{Unclear, Word};
 use super::super::sed;
 use super::super::shape::Shape;
@@ -111,7 +111,7 @@ impl Finder<'_> {
         let Some(program) = inner.first() else { return };
         let replaces = start > 0;
         let is_plain = program.value.as_deref().is_some_and(|value| {
-            let held = matches!(kind(base_name(value)), Some(Kind::Plain) | None);
+            let held = matches!(kind(base_name(value)), Some(ProgramKind::Plain) | None);
             let runs = matches!(
                 base_name(value),
                 "git" | "find" | "fd" | "xargs" | "make" | "eval" | "sed"
@@ -145,7 +145,7 @@ impl Finder<'_> {
                     };
                     let program = inner.first().and_then(|word| word.value.as_deref());
                     let runs_text = program.is_some_and(|program| {
-                        matches!(kind(base_name(program)), Some(kind) if kind != Kind::Plain)
+                        matches!(kind(base_name(program)), Some(kind) if kind != ProgramKind::Plain)
                             || matches!(base_name(program), "eval" | "xargs" | "find")
                     });
                     // The placeholder for a file name is a part of the command.

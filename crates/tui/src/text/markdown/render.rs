@@ -9,7 +9,7 @@ use crate::text::{foreign, highlighted, text_width};
 pub(super) fn lines(text: &str) -> Vec<Line> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut made = Made::default();
+    let mut made = Renderer::default();
     for event in Parser::new_ext(text, options) {
         made.take(event);
     }
@@ -18,7 +18,7 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
 }
 
 #[derive(Default)]
-struct Made {
+struct Renderer {
     lines: Vec<Line>,
     open: Line,
     styles: Vec<Style>,
@@ -40,7 +40,7 @@ struct Table {
     heads: usize,
 }
 
-impl Made {
+impl Renderer {
     fn take(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
