@@ -148,15 +148,7 @@ mod tests {
 
     use super::*;
     use crate::agents::ProjectFolders;
-    use crate::testing::ScratchFiles;
-
-    struct Machine(tempfile::TempDir);
-
-    impl ScratchFiles for Machine {
-        fn root(&self) -> &Path {
-            self.0.path()
-        }
-    }
+    use crate::testing::Machine;
 
     fn sources(machine: &Machine) -> AgentSources {
         AgentSources {
@@ -173,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_nearest_style_of_a_name_counts() {
-        let machine = Machine(tempfile::tempdir().unwrap());
+        let machine = Machine::with(|_| ());
         let load = || OutputStyles::load(&sources(&machine), &SeededWorld::new(1));
         assert_eq!(load().names(), ["default", "Explanatory", "Learning"]);
         let text = |styles: &OutputStyles| styles.find("Terse").unwrap().text.clone();
@@ -197,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_style_of_a_plugin_has_its_name_before_it_and_may_be_forced() {
-        let machine = Machine(tempfile::tempdir().unwrap());
+        let machine = Machine::with(|_| ());
         machine.write("kit/output-styles/a.md", "---\nname: Learning\nforce-for-plugin: true\nkeep-coding-instructions: true\n---\nspeak");
         machine.write(
             "repo/.claude/output-styles/b.md",

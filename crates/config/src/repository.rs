@@ -119,19 +119,15 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::testing::ScratchFiles;
 
-    struct Machine(tempfile::TempDir);
+    /// Marks the machine of these tests.
+    struct HistoryTests;
 
-    impl ScratchFiles for Machine {
-        fn root(&self) -> &Path {
-            self.0.path()
-        }
-    }
+    type Machine = crate::testing::Machine<HistoryTests>;
 
     impl Machine {
         fn new() -> Self {
-            let machine = Self(tempfile::tempdir().unwrap());
+            let machine = Self::with(|_| HistoryTests);
             machine.write("repo/.git/HEAD", "ref: refs/heads/main\n");
             machine.write("repo/.git/modules/sub/HEAD", &("0".repeat(40) + "\n"));
             machine.write("repo/sub/.git", "gitdir: ../.git/modules/sub\n");

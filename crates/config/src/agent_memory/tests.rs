@@ -11,41 +11,34 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
-
 use super::*;
 use crate::settings::SettingsSources;
-use crate::testing::ScratchFiles;
 
 /// A scratch machine: a home, and a repository in `repo`.
-struct Machine {
-    root: TempDir,
+/// The places of the memories on the machine of these tests.
+struct Places {
     places: MemoryPlaces,
 }
 
-impl ScratchFiles for Machine {
-    fn root(&self) -> &Path {
-        self.root.path()
-    }
-}
+type Machine = crate::testing::Machine<Places>;
 
 impl Machine {
     fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
-        let path = root.path().canonicalize().unwrap();
-        let places = MemoryPlaces {
-            state_dir: path.join("home/.centurion"),
-            other_dirs: vec![path.join("home/.claude")],
-            project_root: path.join("repo"),
-            chosen_dir: None,
-            home: None,
-            is_repository: true,
-            auto_memory: true,
-            snapshots: true,
-        };
-        fs::create_dir_all(path.join("repo/.git")).unwrap();
-        fs::create_dir_all(path.join("home")).unwrap();
-        Self { root, places }
+        Self::with(|path| {
+            let places = MemoryPlaces {
+                state_dir: path.join("home/.centurion"),
+                other_dirs: vec![path.join("home/.claude")],
+                project_root: path.join("repo"),
+                chosen_dir: None,
+                home: None,
+                is_repository: true,
+                auto_memory: true,
+                snapshots: true,
+            };
+            fs::create_dir_all(path.join("repo/.git")).unwrap();
+            fs::create_dir_all(path.join("home")).unwrap();
+            Places { places }
+        })
     }
 
     fn mode(&self, relative: &str) -> u32 {

@@ -9,16 +9,14 @@ use std::fs;
 
 use centurion_protocol::Env;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::*;
 use crate::paths::Dirs;
 use crate::settings::{FlagSettings, LevelChoice, Settings, SettingsSources, Standing};
-use crate::testing::ScratchFiles;
 
 /// A scratch machine: a home, and a repository in `repo` with a directory `app`.
-struct Machine {
-    root: TempDir,
+/// How servers are asked for on the machine of these tests.
+struct Request {
     flags: Vec<McpFlag>,
     is_strict: bool,
     standing: Standing,
@@ -27,23 +25,18 @@ struct Machine {
     settings: Option<Value>,
 }
 
-impl ScratchFiles for Machine {
-    fn root(&self) -> &Path {
-        self.root.path()
-    }
-}
+type Machine = crate::testing::Machine<Request>;
 
 impl Machine {
     fn new() -> Self {
-        let machine = Self {
-            root: tempfile::tempdir().unwrap(),
+        let machine = Self::with(|_| Request {
             flags: Vec::new(),
             is_strict: false,
             standing: Standing::Untrusted,
             approval: McpApproval::Folder,
             levels: LevelChoice::default(),
             settings: None,
-        };
+        });
         fs::create_dir_all(machine.path("repo/.git")).unwrap();
         fs::create_dir_all(machine.path("repo/app")).unwrap();
         fs::create_dir_all(machine.path("home")).unwrap();
@@ -51,7 +44,9 @@ impl Machine {
     }
 
     fn trusted() -> Self {
-        Self { standing: Standing::Full, ..Self::new() }
+        let mut machine = Self::new();
+        machine.standing = Standing::Full;
+        machine
     }
 
     fn json(&self, relative: &str, value: &Value) -> &Self {

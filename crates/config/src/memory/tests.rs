@@ -2,26 +2,18 @@
 
 use std::fs;
 
-use tempfile::TempDir;
-
 use super::Scope::{Local, Managed, Project, User};
 use super::*;
-use crate::testing::ScratchFiles;
 
 /// A scratch machine: a home, and a repository in `home/code/repo`.
-struct Machine {
-    root: TempDir,
-}
+/// Marks the machine of these tests.
+struct MemoryTests;
 
-impl ScratchFiles for Machine {
-    fn root(&self) -> &Path {
-        self.root.path()
-    }
-}
+type Machine = crate::testing::Machine<MemoryTests>;
 
 impl Machine {
     fn new() -> Self {
-        let machine = Self { root: tempfile::tempdir().unwrap() };
+        let machine = Self::with(|_| MemoryTests);
         fs::create_dir_all(machine.path("home/code/repo/.git")).unwrap();
         machine
     }

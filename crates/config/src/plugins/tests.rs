@@ -18,7 +18,6 @@ use crate::output_styles::OutputStyles;
 use crate::paths::Dirs;
 use crate::settings::{LevelChoice, Settings, SettingsSources, Standing};
 use crate::skills::{SkillCatalog, SkillDefinition, SkillLoader, SkillSources};
-use crate::testing::ScratchFiles;
 
 /// A clock that is far ahead of all files, so that what they say about themselves is sure.
 struct Later;
@@ -36,17 +35,14 @@ impl World for Later {
 const NOTHING_ELSE: LevelChoice = LevelChoice { user: false, project: false, local: false };
 
 /// A home, a project and a place for managed settings.
-struct Machine(tempfile::TempDir);
+/// Marks the machine of these tests.
+struct PluginTests;
 
-impl ScratchFiles for Machine {
-    fn root(&self) -> &Path {
-        self.0.path()
-    }
-}
+type Machine = crate::testing::Machine<PluginTests>;
 
 impl Machine {
     fn new() -> Self {
-        let machine = Self(tempfile::tempdir().unwrap());
+        let machine = Self::with(|_| PluginTests);
         for directory in ["home", "repo", "etc"] {
             fs::create_dir(machine.path(directory)).unwrap();
         }

@@ -173,19 +173,15 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::testing::ScratchFiles;
 
-    struct Machine(tempfile::TempDir);
+    /// Marks the machine of these tests.
+    struct ProgramTests;
 
-    impl ScratchFiles for Machine {
-        fn root(&self) -> &Path {
-            self.0.path()
-        }
-    }
+    type Machine = crate::testing::Machine<ProgramTests>;
 
     impl Machine {
         fn new() -> Self {
-            Self(tempfile::tempdir().unwrap())
+            Self::with(|_| ProgramTests)
         }
 
         fn shell(&self, directory: &str, script: &str) -> std::process::Output {

@@ -12,28 +12,21 @@ use std::path::{Path, PathBuf};
 
 use centurion_protocol::{Effort, Env};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::*;
-use crate::testing::ScratchFiles;
 
 /// The directory that the program is started in.
 const START: &str = "home/repo/app";
 
 /// A scratch machine: a home, and a repository in `home/repo`.
-struct Machine {
-    root: TempDir,
-}
+/// Marks the machine of these tests.
+struct SettingsTests;
 
-impl ScratchFiles for Machine {
-    fn root(&self) -> &Path {
-        self.root.path()
-    }
-}
+type Machine = crate::testing::Machine<SettingsTests>;
 
 impl Machine {
     fn new() -> Self {
-        let machine = Self { root: tempfile::tempdir().unwrap() };
+        let machine = Self::with(|_| SettingsTests);
         fs::create_dir_all(machine.path("home/repo/.git")).unwrap();
         fs::create_dir_all(machine.path(START)).unwrap();
         machine

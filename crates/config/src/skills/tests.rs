@@ -12,7 +12,6 @@ use centurion_protocol::SystemWorld;
 
 use super::*;
 use crate::agents::ProjectFolders;
-use crate::testing::ScratchFiles;
 
 fn read(text: &str) -> (SkillDefinition, Vec<String>) {
     let origin = SkillOrigin {
@@ -123,13 +122,10 @@ fn an_argument_hint_is_the_text_after_the_colon() {
     assert_eq!(hint("\"[file] now\""), "[file] now");
 }
 
-struct Machine(tempfile::TempDir);
+/// Marks the machine of these tests.
+struct SkillTests;
 
-impl ScratchFiles for Machine {
-    fn root(&self) -> &Path {
-        self.0.path()
-    }
-}
+type Machine = crate::testing::Machine<SkillTests>;
 
 impl Machine {
     fn skill(&self, relative: &str) {
@@ -145,7 +141,7 @@ fn summaries(catalog: &SkillCatalog) -> Vec<(String, String)> {
 #[test]
 fn skills_and_commands_of_all_scopes_are_found() {
     // S-079, S-339
-    let machine = Machine(tempfile::tempdir().unwrap());
+    let machine = Machine::with(|_| SkillTests);
     for file in [
         "etc/.claude/skills/a/SKILL.md",
         "home/.claude/skills/a/SKILL.md",

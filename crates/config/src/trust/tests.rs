@@ -10,19 +10,15 @@ use std::os::unix::fs::PermissionsExt;
 use centurion_protocol::SystemWorld;
 
 use super::*;
-use crate::testing::ScratchFiles;
 
-struct Machine(tempfile::TempDir);
+/// Marks the machine of these tests.
+struct TrustTests;
 
-impl ScratchFiles for Machine {
-    fn root(&self) -> &Path {
-        self.0.path()
-    }
-}
+type Machine = crate::testing::Machine<TrustTests>;
 
 impl Machine {
     fn new() -> Self {
-        let machine = Self(tempfile::tempdir().unwrap());
+        let machine = Self::with(|_| TrustTests);
         fs::create_dir_all(machine.path("home/repo/.git/worktrees/wt")).unwrap();
         fs::write(machine.path("home/repo/.git/worktrees/wt/commondir"), "../..\n").unwrap();
         fs::create_dir_all(machine.path("home/repo/src")).unwrap();

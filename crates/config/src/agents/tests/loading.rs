@@ -8,7 +8,6 @@ use centurion_protocol::World;
 
 use super::*;
 use crate::settings::{LevelChoice, Settings, SettingsSources, Standing};
-use crate::testing::ScratchFiles;
 
 /// A clock that is far ahead of all files, so that what they say about themselves is sure.
 struct Later;
@@ -23,17 +22,14 @@ impl World for Later {
     }
 }
 
-struct Machine(tempfile::TempDir);
+/// Marks the machine of these tests.
+struct LoadingTests;
 
-impl ScratchFiles for Machine {
-    fn root(&self) -> &Path {
-        self.0.path()
-    }
-}
+type Machine = crate::testing::Machine<LoadingTests>;
 
 impl Machine {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self::with(|_| LoadingTests)
     }
 
     fn agent(&self, relative: &str, name: &str) {

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::super::*;
 use super::{Machine, values};
-use crate::testing::ScratchFiles;
 
 #[test]
 fn every_part_of_the_hooks_of_every_file_has_its_line() {

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::super::*;
 use super::{ALL, Machine, texts};
-use crate::testing::ScratchFiles;
 
 /// The contents of one file.
 #[derive(Clone, Debug)]

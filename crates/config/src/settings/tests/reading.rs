@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::super::*;
 use super::{Machine, load, texts, values};
-use crate::testing::ScratchFiles;
 
 #[test]
 fn a_broken_file_is_reported_and_the_others_count() {

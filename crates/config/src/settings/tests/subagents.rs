@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::super::*;
 use super::Machine;
-use crate::testing::ScratchFiles;
 
 fn everything() -> Value {
     json!({

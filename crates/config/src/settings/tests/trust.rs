@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::super::*;
 use super::{Machine, START, texts, values};
-use crate::testing::ScratchFiles;
 
 /// Everything that a repository may bring.
 fn power() -> Value {

@@ -28,7 +28,7 @@ fn catalog(machine: &Machine, settings: &str) -> std::sync::Arc<SkillCatalog> {
 
 #[test]
 fn settings_switch_skills_off_or_narrow_who_may_invoke_them() {
-    let machine = Machine(tempfile::tempdir().unwrap());
+    let machine = Machine::with(|_| SkillTests);
     for name in ["a", "b", "c", "d", "review"] {
         machine.skill(&format!("home/.claude/skills/{name}/SKILL.md"));
     }
@@ -55,7 +55,7 @@ fn settings_switch_skills_off_or_narrow_who_may_invoke_them() {
 
 #[test]
 fn a_setting_switches_off_what_comes_with_the_program() {
-    let machine = Machine(tempfile::tempdir().unwrap());
+    let machine = Machine::with(|_| SkillTests);
     machine.skill("home/.claude/skills/review/SKILL.md");
     let names = |settings: &str| -> Vec<String> {
         catalog(&machine, settings).active.iter().map(|it| it.name.clone()).collect()
@@ -66,7 +66,7 @@ fn a_setting_switches_off_what_comes_with_the_program() {
 
 #[test]
 fn settings_and_strength_count_for_skills_that_are_too_many_to_be_listed() {
-    let machine = Machine(tempfile::tempdir().unwrap());
+    let machine = Machine::with(|_| SkillTests);
     for n in 0..MOST_LISTED {
         machine.skill(&format!("home/.claude/skills/a{n:03}/SKILL.md"));
         machine.skill(&format!("kit/skills/a{n:03}/SKILL.md"));
@@ -104,7 +104,7 @@ fn settings_and_strength_count_for_skills_that_are_too_many_to_be_listed() {
 
 #[test]
 fn a_directory_of_a_repository_takes_no_name_of_a_plugins_skill() {
-    let machine = Machine(tempfile::tempdir().unwrap());
+    let machine = Machine::with(|_| SkillTests);
     machine.skill("home/.claude/skills/fix/SKILL.md");
     machine.skill("kit/skills/fix/SKILL.md");
     let nested = ["kit", "KIT", "web", "kit\u{202e}", "a:b", "apps/web"];
