@@ -26,6 +26,8 @@ mod person;
 mod plan;
 #[path = "forest/players.rs"]
 mod players;
+#[path = "forest/process.rs"]
+mod process;
 #[path = "forest/records.rs"]
 mod records;
 #[path = "forest/seeds.rs"]
@@ -36,9 +38,10 @@ mod stage;
 use std::collections::BTreeSet;
 
 use crate::plan::{Fate, Plan};
+use crate::process::Ended;
 use crate::records::{Records, Transcript};
 use crate::seeds::Seeds;
-use crate::stage::{Ended, Stage};
+use crate::stage::Stage;
 
 const SEEDS: Seeds =
     Seeds { one: "CENTURION_FOREST_SEED", count: "CENTURION_FOREST_SEEDS", usual: 250 };

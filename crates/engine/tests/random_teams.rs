@@ -27,6 +27,8 @@ mod person;
 mod plan;
 #[path = "random_teams/players.rs"]
 mod players;
+#[path = "forest/process.rs"]
+mod process;
 #[expect(dead_code, reason = "made for forests, of which a team needs only a part")]
 #[path = "forest/records.rs"]
 mod records;
@@ -41,9 +43,10 @@ use std::time::Duration;
 
 use crate::plan::{Fate, Plan};
 use crate::players::Part;
+use crate::process::Ended;
 use crate::records::{Records, Transcript};
 use crate::seeds::Seeds;
-use crate::stage::{Ended, Process, Stage};
+use crate::stage::{Process, Stage};
 
 const SEEDS: Seeds = Seeds { one: "CENTURION_TEAM_SEED", count: "CENTURION_TEAM_SEEDS", usual: 60 };
 

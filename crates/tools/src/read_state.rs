@@ -93,6 +93,13 @@ impl ReadState {
         *lock(&self.files) = files;
     }
 
+    /// The state after these earlier results, in the order of the transcript.
+    pub fn replayed<'r>(results: impl IntoIterator<Item = &'r Value>) -> Self {
+        let state = Self::default();
+        results.into_iter().for_each(|result| state.replay(result));
+        state
+    }
+
     /// Learns from the data of an earlier result of a file tool, as transcripts keep it. Ignores data of other tools.
     /// The caller passes results in the order of the transcript.
     pub fn replay(&self, data: &Value) {

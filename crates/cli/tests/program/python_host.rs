@@ -30,13 +30,13 @@ fn obedient(request: &Recorded) -> Reply {
     Reply::blocks([sse::tool_use(&id, tool, input)])
 }
 
-#[test]
-fn the_sdk_for_python_drives_the_program() {
+/// Runs a script that drives the program by the SDK, and checks what both said to each other.
+fn run_host(name: &str) -> (Scratch, Server) {
     let scratch = Scratch::new();
     let recorder = Recorder::new(&scratch);
     let model = Server::start_with(obedient);
     let output = Command::new(python())
-        .arg(script("host.py"))
+        .arg(script(name))
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", scratch.home())
@@ -49,6 +49,12 @@ fn the_sdk_for_python_drives_the_program() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
     recorder.check();
+    (scratch, model)
+}
+
+#[test]
+fn the_sdk_for_python_drives_the_program() {
+    let (scratch, _) = run_host("host.py");
     assert_eq!(scratch.read("allowed.txt"), "changed by the host");
     assert!(!scratch.project().join("denied.txt").exists());
     assert!(!scratch.project().join("hooked.txt").exists());
@@ -56,23 +62,7 @@ fn the_sdk_for_python_drives_the_program() {
 
 #[test]
 fn options_of_the_sdk_for_python_are_in_force_and_its_methods_are_answered() {
-    let scratch = Scratch::new();
-    let recorder = Recorder::new(&scratch);
-    let model = Server::start_with(obedient);
-    let output = Command::new(python())
-        .arg(script("options_host.py"))
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .env("HOME", scratch.home())
-        .env("CENTURION", recorder.program())
-        .env("ANTHROPIC_BASE_URL", model.url())
-        .env("ANTHROPIC_API_KEY", "test-key")
-        .current_dir(scratch.project())
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
-    recorder.check();
+    let (_, model) = run_host("options_host.py");
     let request = &model.requests()[0];
     let betas = request.header("anthropic-beta").unwrap();
     assert!(betas.starts_with("context-1m-2025-08-07,task-budgets-2026-03-13,"), "{betas}");

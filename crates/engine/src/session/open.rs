@@ -123,7 +123,7 @@ impl Session {
         let has_own = main.memory.is_some();
         let memory = (!has_own).then(|| MainMemory::locate(&shared, options.remembers)).flatten();
         let known = FromEarlier {
-            read_state: seen(&loaded.seen_files),
+            read_state: ReadState::replayed(&loaded.seen_files),
             kept: KeptWork::take(&mut loaded),
             notes: memory.as_ref().map(|memory| Arc::clone(&memory.notes)),
             told_skills: loaded.told_skills,
@@ -639,15 +639,6 @@ fn tell_left(agent: &Agent, cwd: &Path) {
         listed(left.collect::<Vec<_>>().iter(), ", ")
     );
     agent.inform("warning", text);
-}
-
-/// The read-state of files from an earlier process.
-fn seen(results: &[serde_json::Value]) -> ReadState {
-    let state = ReadState::default();
-    for result in results {
-        state.replay(result);
-    }
-    state
 }
 
 /// Opens the transcript and reads what it holds.

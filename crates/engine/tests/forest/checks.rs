@@ -5,8 +5,9 @@ use serde_json::Value;
 use crate::cut::time;
 use crate::mail;
 use crate::plan::{Fate, Plan};
+use crate::process::Ended;
 use crate::records::{Records, Transcript};
-use crate::stage::{Ended, Life, Stage};
+use crate::stage::{Life, Stage};
 
 /// After the first process, whatever became of it.
 pub(crate) fn after_life(stage: &Stage, life: &Life, records: &Records) {

@@ -9,12 +9,12 @@ use centurion_config::agents::{AgentSources, ProjectFolders};
 use centurion_config::skills::SkillSources;
 use centurion_engine::builtin::{self, Switches};
 use centurion_engine::{
-    AgentOptions, Answerer, Definitions, DelegationRules, Handle, Limit, Limits, Options, Session,
-    Start, View,
+    AgentOptions, Answerer, Definitions, DelegationRules, Handle, Limit, Limits, Options, Start,
+    View,
 };
 use centurion_model::{Model, ProviderKind, RetryPolicy};
 use centurion_permissions::Mode;
-use centurion_protocol::{Block, Env, Outcome, SeededWorld, SessionId, Usage, World};
+use centurion_protocol::{Env, SeededWorld, SessionId, Usage, World};
 use indexmap::IndexMap;
 use serde_json::json;
 
@@ -23,9 +23,8 @@ use crate::cut::{cut, transcripts};
 use crate::person::{Person, Watch};
 use crate::plan::{Fate, Intervention, LEAD, Plan};
 use crate::players::{Part, Players, State, prompt};
+use crate::process::{Ended, run};
 
-/// A session that is not over by then never will be.
-const DEADLINE: Duration = Duration::from_hours(24 * 30);
 const MODEL: &str = "claude-opus-5-5";
 
 /// A place for one forest.
@@ -33,17 +32,6 @@ pub(crate) struct Stage {
     bench: Bench,
     pub(crate) plan: Arc<Plan>,
     id: SessionId,
-}
-
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// The session was over.
-    Over(Option<Outcome>),
-    /// The process was gone in the middle of it.
-    Died,
-    /// No task could go on.
-    Stuck,
 }
 
 /// What one process left behind, beside its records.
@@ -96,19 +84,18 @@ impl Stage {
             Fate::Dies(after) => after,
             Fate::Lives | Fate::Cut(_) => Duration::MAX,
         };
-        self.live(0, Start::New(self.id), Part::Plan, Some(prompt(LEAD)), dies)
+        self.live(0, Start::New(self.id), Part::Plan, Some(&prompt(LEAD)), dies)
     }
 
     /// A later process, which does nothing but look and read.
     pub(crate) fn read(&self, number: u64, prompt: Option<&str>) -> Life {
-        let prompt = prompt.map(str::to_owned);
         self.live(number, Start::Resume(self.id), Part::Reading, prompt, Duration::MAX)
     }
 
     /// A later process, in which the lead speaks to these agents.
     pub(crate) fn wake(&self, number: u64, agents: &[&str]) -> Life {
-        let prompt = Some(format!("Speak to {}.", agents.join(", ")));
-        self.live(number, Start::Resume(self.id), Part::Waking, prompt, Duration::MAX)
+        let prompt = format!("Speak to {}.", agents.join(", "));
+        self.live(number, Start::Resume(self.id), Part::Waking, Some(&prompt), Duration::MAX)
     }
 
     fn live(
@@ -116,7 +103,7 @@ impl Stage {
         number: u64,
         start: Start,
         part: Part,
-        prompt: Option<String>,
+        prompt: Option<&str>,
         dies: Duration,
     ) -> Life {
         let (players, state) = Players::new(&self.plan, part);
@@ -131,29 +118,13 @@ impl Stage {
         options.view = Arc::clone(&watch) as Arc<dyn View>;
         options.answerer = Some(Arc::clone(&person) as Arc<dyn Answerer>);
         self.furnish(&mut options);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .start_paused(true)
-            .max_blocking_threads(1)
-            .build()
-            .unwrap();
-        let ended = runtime.block_on(async {
-            let mut session = Session::open(options).await.unwrap();
-            let handle = session.handle();
-            if let Some(prompt) = prompt {
-                handle.submit(world.record_id(), vec![Block::text(prompt)]);
-            }
-            handle.close();
+        let ended = run(options, &*world, prompt, async |handle| {
             tokio::select! {
                 biased;
-                outcome = session.run() => Ended::Over(outcome),
                 () = self.meddle(part, &handle, &state) => Ended::Stuck,
                 () = tokio::time::sleep(dies) => Ended::Died,
-                () = tokio::time::sleep(DEADLINE) => Ended::Stuck,
             }
         });
-        // Whatever still runs is gone in this moment, and nothing is tidied up.
-        drop(runtime);
         let state = std::mem::take(&mut *state.lock());
         Life {
             ended,

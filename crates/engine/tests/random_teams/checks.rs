@@ -11,8 +11,9 @@ use crate::cut::time;
 use crate::mail;
 use crate::plan::{Kind, Member};
 use crate::players::part_of;
+use crate::process::Ended;
 use crate::records::{Records, Transcript};
-use crate::stage::{Ended, LeadsMode, Life, Stage, TEAM};
+use crate::stage::{LeadsMode, Life, Stage, TEAM};
 
 /// After the first process, whatever became of it.
 pub(crate) fn after_life(stage: &Stage, life: &Life, records: &Records) {

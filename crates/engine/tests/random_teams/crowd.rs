@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use crate::dice::Dice;
 use crate::line::Line;
 use crate::plan::Plan;
-use crate::stage::{Ended, Later, Stage, TEAM, run};
+use crate::process::{Ended, run};
+use crate::stage::{Later, Stage, TEAM};
 
 const MEMBERS: usize = 50;
 /// A member rests after so many answers, so that it is also woken.

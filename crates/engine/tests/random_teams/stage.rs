@@ -11,12 +11,12 @@ use centurion_config::skills::SkillSources;
 use centurion_config::trust::ContentTrust;
 use centurion_engine::builtin::{self, Switches};
 use centurion_engine::{
-    AgentOptions, Answerer, Definitions, DelegationRules, Handle, Limits, Options, Session, Start,
+    AgentOptions, Answerer, Definitions, DelegationRules, Handle, Limits, Options, Start,
     TaskListPlace, TeamOptions, View,
 };
 use centurion_model::{Model, Provider, ProviderKind, RetryPolicy};
 use centurion_permissions::Mode;
-use centurion_protocol::{Block, Env, Outcome, SeededWorld, SessionId, World};
+use centurion_protocol::{Env, SeededWorld, SessionId, World};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::json;
@@ -26,9 +26,8 @@ use crate::cut::{cut, transcripts};
 use crate::person::{Person, Watch};
 use crate::plan::{Intervention, Kind, Plan};
 use crate::players::{Part, Players, State};
+use crate::process::{Ended, run};
 
-/// A session that is not over by then never will be.
-const DEADLINE: Duration = Duration::from_hours(24 * 30);
 const MODEL: &str = "claude-opus-5-5";
 pub(crate) const TEAM: &str = "session-1";
 
@@ -37,17 +36,6 @@ pub(crate) struct Stage {
     bench: Bench,
     pub(crate) plan: Arc<Plan>,
     id: SessionId,
-}
-
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// The session was over.
-    Over(Option<Outcome>),
-    /// The process was gone in the middle of it.
-    Died,
-    /// No task could go on.
-    Stuck,
 }
 
 /// A mode that the lead had, and for how long it certainly had it.
@@ -235,38 +223,6 @@ impl Stage {
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         transcripts(self.transcript())
     }
-}
-
-/// Runs a session until it is over, or until something else comes first: then all of it is gone in that moment.
-pub(crate) fn run(
-    options: Options,
-    world: &dyn World,
-    prompt: Option<&str>,
-    meanwhile: impl AsyncFnOnce(Handle) -> Ended,
-) -> Ended {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .start_paused(true)
-        .max_blocking_threads(1)
-        .build()
-        .unwrap();
-    let ended = runtime.block_on(async {
-        let mut session = Session::open(options).await.unwrap();
-        let handle = session.handle();
-        if let Some(prompt) = prompt {
-            handle.submit(world.record_id(), vec![Block::text(prompt)]);
-        }
-        handle.close();
-        tokio::select! {
-            biased;
-            outcome = session.run() => Ended::Over(outcome),
-            ended = meanwhile(handle) => ended,
-            () = tokio::time::sleep(DEADLINE) => Ended::Stuck,
-        }
-    });
-    // Whatever still runs is gone now, and nothing is tidied up.
-    drop(runtime);
-    ended
 }
 
 /// A world of a later process: its times come after those of the processes before.

@@ -16,8 +16,9 @@ use crate::dice::Dice;
 use crate::line::Line;
 use crate::mail;
 use crate::plan::Plan;
+use crate::process::{Ended, run};
 use crate::records::Records;
-use crate::stage::{Ended, Later, Stage, run};
+use crate::stage::{Later, Stage};
 
 const WRITERS: usize = 16;
 const READERS: usize = 4;

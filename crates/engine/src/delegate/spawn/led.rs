@@ -7,17 +7,16 @@ use centurion_journal::{Journal, TranscriptFile, transcript};
 use centurion_protocol::Outcome;
 use tokio::time::Instant;
 
-use super::{Child, ChildParts, SpawnError, agent_files, resume, stamp};
+use super::resume::Restored;
+use super::{Child, SpawnError, agent_files, stamp};
 use crate::agent::Agent;
 use crate::agent::lead_link::BegunRun;
 use crate::agent::member_frames::{BeginRun, ItemFrame, RunReport};
 use crate::agent::shared::Shared;
 use crate::agent::task::{RunStart, Stopper, Task, TaskRun};
-use crate::delegate::powers::Powers;
 use crate::message::mail;
 use crate::message::queue::Item;
 use crate::money::budget::{Account, Amount, Limit};
-use crate::toolset::structured::StructuredOutput;
 
 /// Carries a run out that the lead began.
 pub(crate) async fn carry_out(shared: &Arc<Shared>, main: &Agent, begun: BegunRun) -> RunReport {
@@ -61,27 +60,10 @@ fn prepare(
     let account = Account::new(Limit::default(), Amount::default());
     let to = Arc::clone(&journal);
     let task = Task::new(id.clone(), Arc::clone(&spec), None, files, account, run, to);
-    let mut powers = Powers::on_resume(shared, delegation, &spec, begin.mode);
-    if let Some(mode) = resume::member_mode(&spec, mail::approved_mode(&text)) {
-        powers.own_mode = mode;
-    }
-    let schema = spec.schema.as_ref().map(|schema| StructuredOutput::parse(&schema.to_string()));
-    let start = ChildParts {
-        read_state: resume::seen(&loaded),
-        loaded,
-        inherited: None,
-        servers: resume::servers(delegation, main, &spec, powers.mcp_servers.as_ref())?,
-        structured: schema.transpose()?,
-        powers,
-        parent_servers: None,
-        journal,
-        allow: Vec::new(),
-        worktree: match &spec.worktree {
-            Some(worktree) => Some(delegation.builder.isolator.again(worktree)?),
-            None => None,
-        },
-    };
-    let mut child = Child::new(shared, delegation, &task, start, main)?;
+    let restored =
+        Restored { loaded, inherited: None, journal, approved: mail::approved_mode(&text) };
+    let parts = restored.parts(shared, main, &spec, begin.mode)?;
+    let mut child = Child::new(shared, delegation, &task, parts, main)?;
     if child.beginning == RunStart::First {
         child.driver.preamble.context.extend(begin.context.iter().cloned());
     }

@@ -8,7 +8,7 @@ use centurion_config::agents::AgentSource;
 use centurion_permissions::{Mode, OwnMode};
 use centurion_protocol::{RecordId, ToolUseId};
 use centurion_tools::ReadState;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Child, ChildParts, SpawnError, begin, first_items, new_run, panic_words, stamp};
 use crate::agent::Agent;
@@ -80,12 +80,45 @@ pub(crate) fn resume(
 }
 
 /// The parts of an agent that its transcripts hold.
-struct Restored {
-    loaded: Loaded,
-    inherited: Option<Inheritance>,
-    journal: Arc<Journal>,
+pub(super) struct Restored {
+    pub(super) loaded: Loaded,
+    pub(super) inherited: Option<Inheritance>,
+    pub(super) journal: Arc<Journal>,
     /// The permission mode that the lead of its team handed over with the approval of its plan.
-    approved: Option<Mode>,
+    pub(super) approved: Option<Mode>,
+}
+
+impl Restored {
+    /// The parts of the agent, with the rest from its record and from its definition as it is now. `mode` is the mode
+    /// of the agent above it.
+    pub(super) fn parts(
+        self,
+        shared: &Shared,
+        asker: &Agent,
+        spec: &AgentSpec,
+        mode: Mode,
+    ) -> Result<ChildParts, SpawnError> {
+        let delegation = &shared.delegation;
+        let parse = |schema: &Value| StructuredOutput::parse(&schema.to_string());
+        let mut powers = Powers::on_resume(shared, delegation, spec, mode);
+        if let Some(mode) = member_mode(spec, self.approved) {
+            powers.own_mode = mode;
+        }
+        let worktree = spec.worktree.as_ref();
+        let worktree = worktree.map(|it| delegation.builder.isolator.again(it)).transpose()?;
+        Ok(ChildParts {
+            read_state: ReadState::replayed(&self.loaded.seen_files),
+            loaded: self.loaded,
+            inherited: self.inherited,
+            servers: servers(delegation, asker, spec, powers.mcp_servers.as_ref())?,
+            structured: spec.schema.as_ref().map(parse).transpose()?,
+            powers,
+            parent_servers: None,
+            journal: self.journal,
+            allow: Vec::new(),
+            worktree,
+        })
+    }
 }
 
 /// The warning about a fork that does not begin with the bytes that it was started with.
@@ -101,29 +134,8 @@ fn rebuild(
     restored: Restored,
     mail: &Mail,
 ) -> Result<Child, SpawnError> {
-    let spec = &task.spec;
-    let Restored { loaded, inherited, journal, .. } = restored;
-    let schema = spec.schema.as_ref().map(|schema| StructuredOutput::parse(&schema.to_string()));
-    let mut powers = Powers::on_resume(shared, delegation, spec, asker.permissions.mode());
-    if let Some(mode) = member_mode(spec, restored.approved) {
-        powers.own_mode = mode;
-    }
-    let start = ChildParts {
-        read_state: seen(&loaded),
-        loaded,
-        inherited,
-        servers: servers(delegation, asker, spec, powers.mcp_servers.as_ref())?,
-        structured: schema.transpose()?,
-        powers,
-        parent_servers: None,
-        journal,
-        allow: Vec::new(),
-        worktree: match &spec.worktree {
-            Some(worktree) => Some(delegation.builder.isolator.again(worktree)?),
-            None => None,
-        },
-    };
-    let child = Child::new(shared, delegation, task, start, asker)?;
+    let parts = restored.parts(shared, asker, &task.spec, asker.permissions.mode())?;
+    let child = Child::new(shared, delegation, task, parts, asker)?;
     let TaskRun { id, call, asker, prompt, .. } = task.run();
     let mut note = json!({
         "agentId": task.id, "run": id, "call": call, "asker": asker,
@@ -138,7 +150,7 @@ fn rebuild(
 
 /// The mode of a member of a team that does not depend on its definition: it plans until its plan is approved, and then
 /// has what the approval handed over.
-pub(super) fn member_mode(spec: &AgentSpec, approved: Option<Mode>) -> Option<OwnMode> {
+fn member_mode(spec: &AgentSpec, approved: Option<Mode>) -> Option<OwnMode> {
     let team = spec.team.as_ref()?;
     let planning = || team.must_plan.then_some(OwnMode::Given(Mode::Plan));
     approved.map(OwnMode::Modest).or_else(planning)
@@ -163,7 +175,7 @@ fn left_unread(shared: &Shared, task: &Task, transcript: &[u8], mail: &Mail) -> 
 }
 
 /// The servers that the agent has beside those of the main agent.
-pub(super) fn servers(
+fn servers(
     delegation: &Delegation,
     asker: &Agent,
     spec: &AgentSpec,
@@ -176,12 +188,4 @@ pub(super) fn servers(
         path: &brought.path,
     };
     delegation.builder.servers(&brought.value, &by, &brought.path.display(), &asker.servers)
-}
-
-pub(super) fn seen(loaded: &Loaded) -> ReadState {
-    let state = ReadState::default();
-    for result in &loaded.seen_files {
-        state.replay(result);
-    }
-    state
 }
