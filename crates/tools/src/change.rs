@@ -6,11 +6,31 @@ use std::path::Path;
 use centurion_protocol::ToolResultContent;
 use serde_json::Value;
 
-use crate::disk::{self, Existing, OtherNames};
+use crate::disk::{self, Existing, OtherNames, run_sized};
+use crate::path_lock;
 use crate::read_state::{Knowledge, View};
 use crate::shared_files::OthersChange;
 use crate::text_file::{Encoding, Text, decode};
-use crate::{ToolError, ToolOutput, Workspace};
+use crate::{ToolContext, ToolError, ToolOutput, Workspace};
+
+/// Runs a change of the file at `path` (resolved), as the only one of that file. `size` is the size of its new content,
+/// as far as it is known.
+pub(crate) async fn alone(
+    context: &ToolContext,
+    path: &Path,
+    size: u64,
+    change: impl FnOnce(&Workspace) -> Result<ToolOutput, ToolError> + Send + 'static,
+) -> Result<ToolOutput, ToolError> {
+    let guard = path_lock::hold(path, &context.cancel).await?;
+    let workspace = context.workspace.clone();
+    let size = disk::size_hint(path).max(size);
+    run_sized(workspace.size_of_change(size), move || {
+        // Held in here: the write continues when the call is dropped.
+        let _guard = guard;
+        change(&workspace)
+    })
+    .await
+}
 
 /// The part of a file that an agent must have seen before it changes the file.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -16,8 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::change::{self, Need, Refusal, answer, check_known, editable_text};
-use crate::disk::{self, Existing, run_sized};
-use crate::path_lock;
+use crate::disk::{self, Existing};
 use crate::paths::resolve;
 use crate::read_state::View;
 use crate::text_file::{Encoding, Text, line_count, lines};
@@ -67,14 +66,9 @@ impl Tool for Edit {
     async fn run(&self, input: EditInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let named = context.workspace.absolute(&input.file_path);
         let path = context.target(&named)?;
-        let guard = path_lock::hold(&path, &context.cancel).await?;
-        let workspace = context.workspace.clone();
-        run_sized(workspace.size_of_change(disk::size_hint(&path)), move || {
-            // Held in here: the write continues when the call is dropped.
-            let _guard = guard;
-            edit(&workspace, &named, &path, &input)
-        })
-        .await
+        let target = path.clone();
+        change::alone(context, &path, 0, move |workspace| edit(workspace, &named, &target, &input))
+            .await
     }
 }
 

@@ -11,9 +11,8 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::change::{self, Need, answer, check_known, editable_text};
-use crate::disk::{self, run_sized};
+use crate::disk;
 use crate::notebook::{CellText, Notebook};
-use crate::path_lock;
 use crate::paths::resolve;
 use crate::read_state::View;
 use crate::text_file::line_count;
@@ -81,14 +80,9 @@ impl Tool for NotebookEdit {
                 named.display()
             )));
         }
-        let guard = path_lock::hold(&path, &context.cancel).await?;
-        let workspace = context.workspace.clone();
-        run_sized(workspace.size_of_change(disk::size_hint(&path)), move || {
-            // Held in here: the write continues when the call is dropped.
-            let _guard = guard;
-            edit(&workspace, &named, &path, &input)
-        })
-        .await
+        let target = path.clone();
+        change::alone(context, &path, 0, move |workspace| edit(workspace, &named, &target, &input))
+            .await
     }
 }
 

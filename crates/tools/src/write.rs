@@ -8,9 +8,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::change::{self, Need, Refusal, answer, check_known};
-use crate::disk::{self, Existing, run_sized};
+use crate::disk::{self, Existing};
 use crate::line_diff::LineDiff;
-use crate::path_lock;
 use crate::paths::resolve;
 use crate::read_state::View;
 use crate::shared_files::OthersChange;
@@ -51,13 +50,9 @@ impl Tool for Write {
     async fn run(&self, input: WriteInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let named = context.workspace.absolute(&input.file_path);
         let path = context.target(&named)?;
-        let guard = path_lock::hold(&path, &context.cancel).await?;
-        let workspace = context.workspace.clone();
-        let size = disk::size_hint(&path).max(input.content.len() as u64);
-        run_sized(workspace.size_of_change(size), move || {
-            // Held in here: the write continues when the call is dropped.
-            let _guard = guard;
-            write(&workspace, &named, &path, &input.content)
+        let (target, size) = (path.clone(), input.content.len() as u64);
+        change::alone(context, &path, size, move |workspace| {
+            write(workspace, &named, &target, &input.content)
         })
         .await
     }
