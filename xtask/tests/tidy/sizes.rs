@@ -1,9 +1,8 @@
 //! Functions and structs that a reader can hold in mind.
 
 use crate::code::{closing, code, parts};
-use crate::sources::{before_tests, is_below, test_modules};
-use crate::tree::{self, File, assert_none};
-use std::collections::BTreeSet;
+use crate::sources::product;
+use crate::tree::{File, assert_none};
 
 /// The longest function, in lines from its `fn` to its last brace.
 const MOST_LINES: usize = 80;
@@ -48,11 +47,7 @@ struct Item {
 
 /// The items of all crates, tests aside.
 fn items(read: impl Fn(&File) -> Vec<Item>) -> Vec<Item> {
-    let sources = tree::sources();
-    let tests: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
-    let product =
-        sources.iter().filter(|it| it.path.contains("/src/") && !is_below(&it.path, &tests));
-    product.flat_map(read).collect()
+    product().iter().flat_map(read).collect()
 }
 
 fn above(items: &[Item], most: usize, what: &str, size: impl Fn(&Item) -> usize) -> Vec<String> {
@@ -66,7 +61,7 @@ fn above(items: &[Item], most: usize, what: &str, size: impl Fn(&Item) -> usize)
 
 /// The functions of a file that have a body, from `fn` to the last brace.
 fn functions(file: &File) -> Vec<Item> {
-    let code = code(before_tests(&file.text));
+    let code = code(&file.text);
     let found = named(&code, "fn").filter_map(|(at, name, rest)| {
         let open = if code[rest..].starts_with('<') { end_of_generics(&code, rest)? } else { rest };
         let open = open + code[open..].find(|letter: char| !letter.is_whitespace())?;
@@ -80,7 +75,7 @@ fn functions(file: &File) -> Vec<Item> {
 
 /// The structs of a file.
 fn structs(file: &File) -> Vec<Item> {
-    let code = code(before_tests(&file.text));
+    let code = code(&file.text);
     let found = named(&code, "struct").filter_map(|(at, name, rest)| {
         let open = rest + code[rest..].find(['{', '(', ';'])?;
         if code[open..].starts_with(';') {

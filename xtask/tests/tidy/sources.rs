@@ -28,14 +28,9 @@ fn nothing_is_unfinished_or_silenced() {
 
 #[test]
 fn libraries_leave_the_surroundings_to_the_binary() {
-    let sources = tree::sources();
-    let test_modules: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
-    let complaints: Vec<String> = sources
-        .iter()
-        .filter(|file| is_library_code(&file.path) && !is_below(&file.path, &test_modules))
-        .flat_map(reaches_out)
-        .collect();
-    assert_none(&complaints);
+    let product = product();
+    let libraries = product.iter().filter(|file| is_library_code(&file.path));
+    assert_none(&libraries.flat_map(reaches_out).collect::<Vec<_>>());
 }
 
 /// The files of the engine in which a value is computed once, when it is first wanted.
@@ -68,15 +63,9 @@ fn no_part_of_a_session_is_filled_in_later() {
 
 #[test]
 fn every_task_belongs_to_a_tracker() {
-    let sources = tree::sources();
-    let test_modules: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
-    let complaints: Vec<String> = sources
-        .iter()
-        .filter(|file| file.path.contains("/src/") && !file.path.contains("testkit"))
-        .filter(|file| !is_below(&file.path, &test_modules))
-        .flat_map(detached)
-        .collect();
-    assert_none(&complaints);
+    let product = product();
+    let product = product.iter().filter(|file| !file.path.contains("testkit"));
+    assert_none(&product.flat_map(detached).collect::<Vec<_>>());
 }
 
 /// Places where a task is started that nothing waits for: with no tracker, or with a handle that is dropped at once.
@@ -152,6 +141,17 @@ fn reaches_out(file: &File) -> Vec<String> {
     })
 }
 
+/// The sources of libraries and programs, without their tests.
+pub(crate) fn product() -> Vec<File> {
+    let mut sources = tree::sources();
+    let tests: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
+    sources.retain(|file| file.path.contains("/src/") && !is_below(&file.path, &tests));
+    for file in &mut sources {
+        file.text.truncate(before_tests(&file.text).len());
+    }
+    sources
+}
+
 pub(crate) fn complain(file: &File, check: impl Fn(&str) -> Option<&str>) -> Vec<String> {
     file.text
         .split('\n')
@@ -175,7 +175,7 @@ fn is_library_code(path: &str) -> bool {
 }
 
 /// The modules that a file declares for tests only, as paths without `.rs`.
-pub(crate) fn test_modules(file: &File) -> Vec<String> {
+fn test_modules(file: &File) -> Vec<String> {
     let (directory, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
     let stem = name.trim_end_matches(".rs");
     let children = match stem {
@@ -194,7 +194,7 @@ pub(crate) fn test_modules(file: &File) -> Vec<String> {
         .collect()
 }
 
-pub(crate) fn is_below(path: &str, modules: &BTreeSet<String>) -> bool {
+fn is_below(path: &str, modules: &BTreeSet<String>) -> bool {
     let path = path.trim_end_matches(".rs");
     modules.iter().any(|module| path == module || path.starts_with(&format!("{module}/")))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::sources::{before_tests, complain, is_below, test_modules};
+use crate::sources::{before_tests, complain, product};
 use crate::tree::{self, File, assert_none};
 
 /// Written with a mark between the letters, or this file would complain about itself.
@@ -10,17 +10,9 @@ const WORDS: [&str; 5] = ["who|ever", "whom|ever", "no|body", "some|body", "any|
 
 #[test]
 fn code_prompts_and_documents_say_who_acts() {
-    let sources = tree::sources();
-    let for_tests: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
-    let is_product = |file: &&File| {
-        file.path.contains("/src/")
-            && !file.path.starts_with("crates/testkit/")
-            && !is_below(&file.path, &for_tests)
-    };
-    let product = sources.iter().filter(is_product).flat_map(|file| {
-        let text = before_tests(&file.text).to_owned();
-        without_actor(&File { path: file.path.clone(), text })
-    });
+    let (sources, product) = (tree::sources(), product());
+    let product = product.iter().filter(|file| !file.path.starts_with("crates/testkit/"));
+    let product = product.flat_map(without_actor);
     let comments_and_names = sources.iter().flat_map(|file| {
         complain(file, |line| (is_comment_or_name(line) && leaves_open(line)).then_some(COMPLAINT))
     });

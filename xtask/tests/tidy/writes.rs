@@ -1,9 +1,7 @@
 //! No file is written but by the few that write files, each named here with what keeps credentials out of it.
 
-use std::collections::BTreeSet;
-
-use crate::sources::{before_tests, complain, is_below, test_modules};
-use crate::tree::{self, File, assert_none};
+use crate::sources::{complain, product};
+use crate::tree::{File, assert_none};
 
 /// The calls that open a file for writing.
 const WRITES: [&str; 9] = [
@@ -72,16 +70,12 @@ const DIRECTORY_MAKERS: [(&str, &str); 2] = [
 
 #[test]
 fn private_directories_are_made_in_one_place() {
-    let sources = tree::sources();
-    let tests: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
-    let complaints: Vec<String> = sources
-        .iter()
-        .filter(|file| file.path.contains("/src/") && !is_below(&file.path, &tests))
-        .filter(|file| !DIRECTORY_MAKERS.iter().any(|(path, _)| file.path == *path))
+    let product = product();
+    let others =
+        product.iter().filter(|file| !DIRECTORY_MAKERS.iter().any(|(path, _)| file.path == *path));
+    let complaints: Vec<String> = others
         .flat_map(|file| {
-            let text = before_tests(&file.text).to_owned();
-            let product = File { path: file.path.clone(), text };
-            complain(&product, |line| {
+            complain(file, |line| {
                 let code = line.split("//").next().unwrap_or_default();
                 code.contains("DirBuilder").then_some("use `centurion_files::private`")
             })
@@ -92,14 +86,9 @@ fn private_directories_are_made_in_one_place() {
 
 #[test]
 fn what_a_session_keeps_is_written_by_those_who_redact() {
-    let sources = tree::sources();
-    let tests: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
-    let complaints: Vec<String> = sources
-        .iter()
-        .filter(|file| is_program(&file.path) && !is_below(&file.path, &tests))
-        .flat_map(writes)
-        .collect();
-    assert_none(&complaints);
+    let product = product();
+    let programs = product.iter().filter(|file| is_program(&file.path));
+    assert_none(&programs.flat_map(writes).collect::<Vec<_>>());
 }
 
 fn is_program(path: &str) -> bool {
@@ -110,8 +99,7 @@ fn is_program(path: &str) -> bool {
 }
 
 fn writes(file: &File) -> Vec<String> {
-    let code = File { path: file.path.clone(), text: before_tests(&file.text).to_owned() };
-    complain(&code, |line| {
+    complain(file, |line| {
         let line = line.split("//").next().unwrap_or_default();
         WRITES.iter().any(|text| line.contains(text)).then_some(
             "opens a file for writing: use `centurion_redact::keep`, or say what it writes",
