@@ -7,6 +7,7 @@ mod http;
 mod lines;
 mod message;
 mod probe;
+mod reader;
 mod sdk;
 mod sse;
 mod throttled;

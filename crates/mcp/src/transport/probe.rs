@@ -3,11 +3,12 @@
 //! The client asks new servers for their capabilities, and sends older ones the handshake. A program that drops unknown
 //! messages does not answer the question, and gets the handshake of an old one after a while. A program that is still
 //! starting does not answer either, and must not get the handshake: a new server refuses it, and some end because of
-//! it. So the client holds the handshake back until the program has read the question.
+//! it. So the client holds the handshake back until the program has read the question, and waits for more: one that has
+//! read the question and does not wait for input is still starting, too.
 //!
-//! A program that reads early and answers late receives both. If it accepts the handshake, it is used as an old one. If
-//! it reports its capabilities and does not accept the handshake, the client uses that report as the answer to the
-//! handshake: the program need not be started again.
+//! If the kernel does not tell, a program that answers late receives both. If it accepts the handshake, it is used as an
+//! old one. If it reports its capabilities and does not accept the handshake, the client uses that report as the answer
+//! to the handshake: the program need not be started again.
 
 use std::future::Future;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,12 +27,20 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::time::{Instant, sleep_until};
 
+use super::reader::waits_for_input;
+
 /// The time that a program may take for the question after it has read it, and for the handshake after it has answered
 /// the question.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The interval of checks of a pipe.
 const LOOK: Duration = Duration::from_millis(50);
+
+/// The interval of checks of the program behind it.
+const LOOK_AT_PROGRAM: Duration = Duration::from_millis(250);
+
+/// The time after which a program that has read the question gets the handshake, even if it does not seem to wait.
+const LONGEST_START: Duration = Duration::from_secs(20);
 
 /// Whether a program answered that it is a new one after it had received the handshake of an old one.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +70,11 @@ impl Pipe {
     fn is_unread(&self) -> bool {
         rustix::io::ioctl_fionread(&self.0).is_ok_and(|count| count > 0)
     }
+
+    /// Whether the program may wait for more input.
+    fn is_awaited(&self) -> bool {
+        rustix::fs::fstat(&self.0).map_or(true, |pipe| waits_for_input(pipe.st_ino))
+    }
 }
 
 pub(crate) struct Probe<T> {
@@ -89,13 +103,38 @@ enum Stage {
     Greeted(Greeted),
 }
 
-/// The program has not read the question, or has read it just now.
+/// The program has not read the question, or starts behind it, or has begun to wait for more just now.
 struct Held {
     question: RequestId,
     greeting: RequestId,
     message: TxJsonRpcMessage<RoleClient>,
-    has_read: bool,
+    /// The time at which the program was first seen to have read the question.
+    read: Option<Instant>,
+    /// The time since which it waits for more.
+    waits: Option<Instant>,
+    /// The time of the next look.
     until: Instant,
+}
+
+impl Held {
+    /// Looks at the program. Returns whether it is time for the handshake.
+    fn look(&mut self, pipe: Option<&Pipe>, patience: Duration) -> bool {
+        let now = Instant::now();
+        if pipe.is_some_and(Pipe::is_unread) {
+            (self.read, self.waits) = (None, None);
+            self.until = now + LOOK;
+            return false;
+        }
+        let read = *self.read.get_or_insert(now);
+        if pipe.is_none_or(Pipe::is_awaited) {
+            self.waits.get_or_insert(now);
+        } else {
+            self.waits = None;
+        }
+        let end = self.waits.map_or(read + LONGEST_START, |waits| waits + patience);
+        self.until = end.min(now + LOOK_AT_PROGRAM);
+        now >= end
+    }
 }
 
 /// The program has both, the question and the handshake.
@@ -157,9 +196,9 @@ impl<T: Transport<RoleClient>> Probe<T> {
         let (Stage::Asked(question, _) | Stage::GivenUp(question)) = self.take_stage() else {
             return Some(message);
         };
-        if self.pipe.as_ref().is_some_and(Pipe::is_unread) {
+        if self.pipe.as_ref().is_some_and(|pipe| pipe.is_unread() || !pipe.is_awaited()) {
             let until = Instant::now() + LOOK;
-            let held = Held { question, greeting: id, message, has_read: false, until };
+            let held = Held { question, greeting: id, message, read: None, waits: None, until };
             self.stage = Stage::Held(Box::new(held));
             return None;
         }
@@ -196,25 +235,19 @@ impl<T: Transport<RoleClient>> Probe<T> {
 
     /// Advances after a deadline has passed. Returns the message that the client reads now, if there is one.
     fn advance_stage(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let now = Instant::now();
         match self.take_stage() {
             Stage::Asked(question, _) => {
                 self.stage = Stage::GivenUp(question.clone());
                 Some(unknown(question))
             }
             Stage::Held(mut held) => {
-                if self.pipe.as_ref().is_some_and(Pipe::is_unread) {
-                    held.until = now + LOOK;
-                } else if !held.has_read {
-                    held.has_read = true;
-                    held.until = now + self.patience;
-                } else {
+                if held.look(self.pipe.as_ref(), self.patience) {
                     let Held { question, greeting, message, .. } = *held;
                     self.release(message);
                     self.stage = Stage::Greeted(Greeted { question, greeting, first: None });
-                    return None;
+                } else {
+                    self.stage = Stage::Held(held);
                 }
-                self.stage = Stage::Held(held);
                 None
             }
             Stage::Greeted(Greeted { question, greeting, first: Some((first, _)) }) => {

@@ -239,7 +239,8 @@ async fn servers_that_say_too_much_or_too_little_work_too() {
 }
 
 /// Speaks only the newest protocol, and starts slowly: it answers the question only after the handshake for an old
-/// server, or reads nothing until a gate opens. It records its starts and its input.
+/// server, or reads nothing until a gate opens, or reads the question and works on until then. It records its starts and
+/// its input.
 const SLOW: &str = r#"
 id() { printf '%s' "$1" | sed 's/.*"id":\([0-9]*\).*/\1/'; }
 tell() { printf '{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private",%s}}\n' "$1" "$2"; }
@@ -253,6 +254,7 @@ fi
 read -r question
 case "$2" in
   no-reader) ;;
+  early) until [ -e "$1/gate" ]; do sleep 0.02; done ;;
   ends) mkdir "$1/first" 2>/dev/null && { read -r greeting; answer; refuse; exit 1; } ;;
   *) read -r greeting ;;
 esac
@@ -291,14 +293,16 @@ async fn a_new_server_that_starts_slowly_is_started_once() {
         let version = &first["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
         assert_eq!(version, "2026-07-28", "{manner} {heard}");
     };
-    let still_starting = slow("no-reader");
+    let still_starting = ["no-reader", "early"].map(slow);
     let others = ["in-order", "other-order", "no-refusal"].map(slow);
     // When they are connected, every time limit that the first one could have exceeded is over.
     for other in &others {
         check(other).await;
     }
-    std::fs::write(still_starting.0.root().join("gate"), "").unwrap();
-    check(&still_starting).await;
+    for starting in &still_starting {
+        std::fs::write(starting.0.root().join("gate"), "").unwrap();
+        check(starting).await;
+    }
 }
 
 #[tokio::test]
