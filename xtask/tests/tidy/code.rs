@@ -6,13 +6,11 @@ pub(crate) fn code(text: &str) -> String {
     let mut code = bytes.to_vec();
     let mut at = 0;
     while at < bytes.len() {
-        let end = match literal_end(bytes, at) {
-            Some(end) => end.min(bytes.len()),
-            None => {
-                at += 1;
-                continue;
-            }
+        let Some(end) = literal_end(bytes, at) else {
+            at += 1;
+            continue;
         };
+        let end = end.min(bytes.len());
         for byte in &mut code[at..end] {
             if *byte != b'\n' {
                 *byte = b' ';

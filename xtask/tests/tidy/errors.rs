@@ -1,6 +1,7 @@
 //! Errors are types, with their sources: a caller can tell them apart without reading their text.
 
-use crate::sources::before_tests;
+use crate::code::code;
+use crate::sources::{before_tests, product};
 use crate::tree::{self, File, assert_none};
 
 /// The crates whose interfaces others build on.
@@ -20,6 +21,44 @@ fn no_error_of_the_engine_and_its_parts_is_a_text() {
         .flat_map(textual)
         .collect();
     assert_none(&complaints);
+}
+
+/// Crates of programs and tests, whose functions are no interface.
+const PROGRAMS: [&str; 3] = ["crates/cli/", "crates/testkit/", "xtask/"];
+
+#[test]
+fn no_error_of_a_public_function_or_type_is_a_text() {
+    let product = product();
+    let libraries =
+        product.iter().filter(|file| !PROGRAMS.iter().any(|path| file.path.starts_with(path)));
+    assert_none(&libraries.flat_map(public_texts).collect::<Vec<_>>());
+}
+
+/// The public functions and types of a file that name a result whose error is a text.
+fn public_texts(file: &File) -> Vec<String> {
+    // Bodies and values begin with a bracket, an `=` or end with the item.
+    let code = code(&file.text);
+    let places = ["pub fn ", "pub async fn ", "pub type "].map(|item| code.match_indices(item));
+    let heads = places.into_iter().flatten().map(|(at, _)| {
+        let end = code[at..].find(['{', ';']).map_or(code.len(), |length| at + length);
+        (at, &code[at..end])
+    });
+    let textual = heads.filter(|(_, head)| {
+        let head = head.split_whitespace().collect::<Vec<_>>().join(" ").replace(", >", ">");
+        error_types(&head).any(|error| TEXTS.contains(&error))
+    });
+    let line = |at: usize| code[..at].matches('\n').count() + 1;
+    textual.map(|(at, _)| format!("{}:{}: give the error a type", file.path, line(at))).collect()
+}
+
+#[test]
+fn public_heads_are_read_over_several_lines() {
+    let text = "pub fn a() -> Result<(), String> {}\npub(crate) fn b() -> Result<(), String> {}\n\
+                pub async fn c(\n    d: D,\n) -> Result<\n    E,\n    &'static str,\n> {}\n\
+                pub type F = Box<dyn Fn() -> Result<(), String>>;\npub fn g() -> Result<String, H>;\n";
+    let found = public_texts(&File { path: "a.rs".to_owned(), text: text.to_owned() });
+    let lines: Vec<&str> = found.iter().filter_map(|it| it.split(':').nth(1)).collect();
+    assert_eq!(lines, ["1", "3", "9"]);
 }
 
 /// Names of fields that tell why something failed. Such a field of an error is a typed source; a text that comes from
