@@ -84,7 +84,7 @@ enum PluginAction {
     /// Add, list, update and remove marketplaces
     Marketplace {
         #[command(subcommand)]
-        action: marketplace::PluginAction,
+        action: marketplace::MarketplaceAction,
     },
 }
 

@@ -300,7 +300,7 @@ pub(crate) fn of_session(
 }
 
 /// Notes in the journal of a copied session that the schedules stay with the session it was copied from.
-pub(crate) fn leave_behind(journal: &Journal, kept: &[Kept]) -> Result<(), JournalError> {
+pub(crate) fn note_left_behind(journal: &Journal, kept: &[Kept]) -> Result<(), JournalError> {
     kept.iter().try_for_each(|it| notes::deleted(journal, &it.schedule.id))
 }
 

@@ -139,7 +139,7 @@ mod tests {
 
         fn shell_changed(&self, _: ShellChange) {}
 
-        fn owe_shell_end(&self, _: ShellEnd) {}
+        fn report_shell_end(&self, _: ShellEnd) {}
     }
 
     fn question(text: &str, labels: &[&str]) -> Value {

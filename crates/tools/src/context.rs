@@ -199,7 +199,7 @@ pub trait Host: Send + Sync {
 
     /// Queues the notification that a background shell ended. Called once for each shell, unless a call has told the
     /// model already.
-    fn owe_shell_end(&self, end: ShellEnd);
+    fn report_shell_end(&self, end: ShellEnd);
 }
 
 /// The reason that a question has no answer.

@@ -135,7 +135,7 @@ mod tests {
 
         fn shell_changed(&self, _: ShellChange) {}
 
-        fn owe_shell_end(&self, _: ShellEnd) {}
+        fn report_shell_end(&self, _: ShellEnd) {}
     }
 
     async fn judged<T: Tool>(

@@ -41,7 +41,7 @@ impl Host for NoHost {
 
     fn shell_changed(&self, _: ShellChange) {}
 
-    fn owe_shell_end(&self, end: ShellEnd) {
+    fn report_shell_end(&self, end: ShellEnd) {
         panic!("unexpected end of {end:?}");
     }
 }

@@ -198,7 +198,7 @@ fn imports_follow_their_file_and_are_relative_to_it() {
         ]
     );
     let importer = machine.path("home/code/repo/docs/a.md");
-    assert_eq!(memory.files[4].origin, Origin::ImportedBy(importer));
+    assert_eq!(memory.files[4].origin, MemoryOrigin::ImportedBy(importer));
     assert_eq!((memory.files[1].scope, memory.files[4].scope), (User, Project));
     assert_eq!(memory.problems, []);
 }

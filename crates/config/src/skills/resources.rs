@@ -54,11 +54,11 @@ impl Resources {
                 let relative = folder.join(name);
                 match ResourceKind::of(path, &within) {
                     ResourceKind::File if resources.names.len() == MOST_NAMES => {
-                        resources.is_cut = true
+                        resources.is_cut = true;
                     }
                     ResourceKind::File => resources.names.push(relative.display().to_string()),
                     ResourceKind::Folder if depth < DEEPEST => {
-                        folders.push_back((relative, depth + 1))
+                        folders.push_back((relative, depth + 1));
                     }
                     ResourceKind::Folder => resources.is_cut = true,
                     ResourceKind::Other => {}

@@ -97,7 +97,7 @@ impl Agent {
         let (Some(_), Some(shared)) = (&self.hooks.hooks, self.shared.upgrade()) else { return };
         let definitions = &shared.delegation.definitions;
         if !self.has_hooks(Event::ConfigChange) {
-            definitions.let_skills_change();
+            definitions.allow_skill_changes();
             return;
         }
         let _asking = definitions.ask_alone().await;

@@ -199,7 +199,7 @@ impl Shared {
 
     /// The same session for a side question: it is not shown, no person can be asked and no agent started, but
     /// its usage is counted.
-    pub(crate) fn aside(&self, permissions: Arc<Permissions>) -> Self {
+    pub(crate) fn for_side_question(&self, permissions: Arc<Permissions>) -> Self {
         let aside = Self::new(SharedParts {
             id: self.id,
             world: Arc::clone(&self.world),
@@ -372,14 +372,10 @@ impl Shared {
     pub(crate) fn add_side_note(&self, agent: Option<AgentId>, text: String) {
         // Looked at under the lock that an ending agent takes: nothing is left with an agent that is gone.
         let mut side_notes = self.side_notes.lock();
-        side_notes.push(self.heard_by_the_living(agent, text));
+        side_notes.push(self.deliver_side_note(agent, text));
     }
 
-    fn heard_by_the_living(
-        &self,
-        agent: Option<AgentId>,
-        text: String,
-    ) -> (Option<AgentId>, String) {
+    fn deliver_side_note(&self, agent: Option<AgentId>, text: String) -> (Option<AgentId>, String) {
         let hears = self.living(agent.as_ref());
         let text = match agent.filter(|agent| hears.as_ref() != Some(agent)) {
             Some(gone) => format!("For agent {gone}, which has ended:\n{text}"),
@@ -393,7 +389,7 @@ impl Shared {
         let mut side_notes = self.side_notes.lock();
         let is_its = |(to, _): &mut (Option<AgentId>, String)| to.as_ref() == Some(gone);
         let left: Vec<_> = side_notes.extract_if(.., is_its).collect();
-        let passed = left.into_iter().map(|(to, text)| self.heard_by_the_living(to, text));
+        let passed = left.into_iter().map(|(to, text)| self.deliver_side_note(to, text));
         side_notes.extend(passed.collect::<Vec<_>>());
     }
 

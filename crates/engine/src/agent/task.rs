@@ -62,7 +62,7 @@ pub(crate) struct Task {
     pub(crate) account: Arc<Account>,
     state: Mutex<TaskState>,
     /// Held by a caller that speaks to it or sets it to work again, so that callers do so one after another.
-    door: Mutex<()>,
+    access: Mutex<()>,
     /// True if it has ended, for callers that wait.
     ended: watch::Sender<bool>,
     /// Until when it may go on, if the lead of its team has asked it to end.
@@ -327,7 +327,7 @@ impl Task {
             stall: StallTimer::default(),
             account,
             state: Mutex::new(state),
-            door: Mutex::default(),
+            access: Mutex::default(),
             ended: watch::Sender::new(has_ended),
             teardown: watch::Sender::default(),
             back_end: Mutex::new(IN_PROCESS),
@@ -347,8 +347,8 @@ impl Task {
     }
 
     /// The holder of this guard is the only one that speaks to the agent or sets it to work.
-    pub(crate) fn door(&self) -> MutexGuard<'_, ()> {
-        self.door.lock()
+    pub(crate) fn hold_access(&self) -> MutexGuard<'_, ()> {
+        self.access.lock()
     }
 
     pub(crate) fn is_running(&self) -> bool {

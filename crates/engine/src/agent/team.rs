@@ -220,20 +220,20 @@ impl Team {
     }
 
     /// Every member that ever was, with those that have left, in the order in which they joined.
-    pub(crate) fn everyone(&self) -> Vec<Arc<Task>> {
+    pub(crate) fn all_members(&self) -> Vec<Arc<Task>> {
         self.state.lock().members.values().flatten().cloned().collect()
     }
 
     /// The members that have not left.
     pub(crate) fn members(&self) -> Vec<Arc<Task>> {
-        let mut members = self.everyone();
+        let mut members = self.all_members();
         members.retain(|task| task.end().is_none_or(|end| !end.leaves_team()));
         members
     }
 
     /// Tells whether no member is at work.
     pub(crate) fn is_idle(&self) -> bool {
-        self.everyone().iter().all(|task| !task.is_running())
+        self.all_members().iter().all(|task| !task.is_running())
     }
 
     /// Tells whether the lead has asked a member to end and has no answer yet.

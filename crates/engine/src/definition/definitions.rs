@@ -220,7 +220,7 @@ impl Definitions {
     }
 
     /// Lets changes of skills count by themselves: no hook is there to be asked.
-    pub(crate) fn let_skills_change(&self) {
+    pub(crate) fn allow_skill_changes(&self) {
         let mut state = self.state();
         if state.gate.take().is_some() {
             state.skill_sources.only_as_seen = false;

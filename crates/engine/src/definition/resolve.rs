@@ -247,12 +247,12 @@ pub(crate) fn resolve(
         max_turns: resolving.max_turns(),
         background,
         memory: memory.map(|memory| resolving.said(memory).map(|scope| *scope)),
-        skills: resolving.maybe(definition.skills.as_ref()),
+        skills: resolving.stated(definition.skills.as_ref()),
         mcp_servers,
-        required_mcp_servers: resolving.maybe(definition.required_mcp_servers.as_ref()),
+        required_mcp_servers: resolving.stated(definition.required_mcp_servers.as_ref()),
         hooks,
-        initial_prompt: resolving.maybe(definition.initial_prompt.as_ref()),
-        reminder: resolving.maybe(definition.critical_reminder.as_ref()),
+        initial_prompt: resolving.stated(definition.initial_prompt.as_ref()),
+        reminder: resolving.stated(definition.critical_reminder.as_ref()),
         instructions: resolving.instructions(),
         cwd: resolving.cwd(),
         isolation,
@@ -273,7 +273,7 @@ pub(crate) fn own_mode(
     });
     let mut problem = None;
     if let Some((mode, by)) = said {
-        match modesty(definition) {
+        match mode_refusal(definition) {
             None => return (Some(Decided::new(OwnMode::Given(mode), by)), None),
             Some(_) if mode.gives_at_most(above) => {
                 return (Some(Decided::new(OwnMode::Modest(mode), by)), None);
@@ -296,7 +296,7 @@ pub(crate) fn brings_hooks(source: AgentSource) -> bool {
 
 /// The reason why the definition cannot bring a mode that gives more than the one above has, if so. Only the user,
 /// the administrator, a flag and a trusted project can; plugins that the user did not bring have no mode.
-fn modesty(definition: &AgentDefinition) -> Option<String> {
+fn mode_refusal(definition: &AgentDefinition) -> Option<String> {
     match definition.origin.source {
         AgentSource::BuiltIn => Some("built-in agents grant no mode with more power".to_owned()),
         _ => definition.withheld.as_ref().map(ToString::to_string),
@@ -329,7 +329,7 @@ impl Resolving<'_> {
         Decided::new(&value.value, Provenance::of(self.definition, value))
     }
 
-    fn maybe<T: Clone>(&self, value: Option<&centurion_config::Located<T>>) -> Option<Decided<T>> {
+    fn stated<T: Clone>(&self, value: Option<&centurion_config::Located<T>>) -> Option<Decided<T>> {
         value.map(|value| self.said(value).map(T::clone))
     }
 
@@ -504,7 +504,7 @@ impl Resolving<'_> {
             let by = Provenance::Flag("--effort or CLAUDE_CODE_EFFORT_LEVEL");
             return (Decided::new(self.starter.effort, by), self.starter.thinking);
         }
-        match self.maybe(self.definition.effort.as_ref()) {
+        match self.stated(self.definition.effort.as_ref()) {
             None => (inherited, self.starter.thinking),
             Some(Decided { value: AgentEffort::Level(level), by }) => {
                 (Decided::new(Some(level), by), self.starter.thinking)
@@ -550,7 +550,7 @@ impl Resolving<'_> {
 
     fn max_turns(&self) -> Decided<Option<u32>> {
         let own =
-            self.maybe(self.definition.max_turns.as_ref()).map(|it| it.map(|n| Some(n.get())));
+            self.stated(self.definition.max_turns.as_ref()).map(|it| it.map(|n| Some(n.get())));
         let limit = self.context.rules.limits.turns;
         let decided = match self.place {
             Place::Main(flags) if flags.has_turns => {

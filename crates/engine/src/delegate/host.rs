@@ -293,9 +293,9 @@ impl Host for AgentHost {
         })
     }
 
-    fn owe_shell_end(&self, end: ShellEnd) {
+    fn report_shell_end(&self, end: ShellEnd) {
         if let Some(Reached { agent, shared }) = self.reach() {
-            notification::owe_shell_end(&shared, &end, agent.identity.id.as_ref());
+            notification::report_shell_end(&shared, &end, agent.identity.id.as_ref());
         }
     }
 }

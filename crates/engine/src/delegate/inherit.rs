@@ -144,7 +144,7 @@ impl Source {
         }
     }
 
-    fn gone(&self) -> InheritError {
+    fn missing(&self) -> InheritError {
         InheritError::Gone { path: self.path.clone() }
     }
 
@@ -156,7 +156,7 @@ impl Source {
         level: usize,
     ) -> Result<Conversation, InheritError> {
         let part = record.and_then(|record| transcript::until(&self.text, record));
-        let part = part.ok_or_else(|| self.gone())?;
+        let part = part.ok_or_else(|| self.missing())?;
         if self.is_main {
             return Ok(transcript::load(part).conversation);
         }
@@ -167,7 +167,7 @@ impl Source {
             return Ok(transcript::load_agent(part).conversation);
         };
         if level >= MOST_LEVELS {
-            return Err(self.gone());
+            return Err(self.missing());
         }
         let source = Self::read(delegation, parent.as_ref())?;
         let conversation = source.conversation(delegation, context.record, level + 1)?;
@@ -179,7 +179,7 @@ impl Source {
     fn prefix(&self, digest: &str) -> Result<KeptPrefix, InheritError> {
         let kept = recall::notes::<PrefixNote>(&self.text, PREFIX);
         let found = kept.map(|(_, note)| note.data).find(|note| note.digest == digest);
-        found.and_then(PrefixNote::read).ok_or_else(|| self.gone())
+        found.and_then(PrefixNote::read).ok_or_else(|| self.missing())
     }
 }
 

@@ -83,7 +83,7 @@ fn ended_now(shared: &Shared, status: &'static str) -> TaskPatch {
 }
 
 /// Queues the news that a shell ended for the agent that started it.
-pub(crate) fn owe_shell_end(shared: &Shared, end: &ShellEnd, agent: Option<&AgentId>) {
+pub(crate) fn report_shell_end(shared: &Shared, end: &ShellEnd, agent: Option<&AgentId>) {
     let (status, _, summary) = telling(end);
     let output_file = end.output_file.display().to_string();
     let fields = [

@@ -87,7 +87,7 @@ fn transcripts(delegation: &Delegation) -> Vec<PathBuf> {
     paths
 }
 
-/// What the transcript of the main agent says about other agents. The session reads it when it opens the transcript.
+/// Facts about other agents in the transcript of the main agent. The session reads them when it opens the transcript.
 #[derive(Default)]
 pub(crate) struct MainRecord {
     /// The ids of notifications that the main agent has.

@@ -655,7 +655,7 @@ impl Child {
     async fn tidy_up(&mut self) {
         self.hooks.clear();
         self.driver.dispatch.agent.workspace.shells.shutdown().await;
-        self.let_worktrees_go().await;
+        self.release_worktrees().await;
         if let Some(tasks) = &self.shared.delegation.task_list {
             tasks.release(&self.shared).await;
         }

@@ -39,10 +39,10 @@ pub(crate) async fn keep_telling(shared: &Shared, task: &Task, caller: &Agent) -
         return std::future::pending().await;
     }
     // Seldom wanted, and large: an agent's future has no room for it.
-    Box::pin(tell_again_and_again(shared, task, caller)).await
+    Box::pin(summarise_repeatedly(shared, task, caller)).await
 }
 
-async fn tell_again_and_again(shared: &Shared, task: &Task, caller: &Agent) -> Infallible {
+async fn summarise_repeatedly(shared: &Shared, task: &Task, caller: &Agent) -> Infallible {
     let mut told_of = String::new();
     loop {
         tokio::time::sleep(EVERY).await;
@@ -103,7 +103,8 @@ async fn ask(
         "The agent was asked to: {description}\n\nThe end of its record:\n{recent}\n\nWhat is it doing \
          right now? One line."
     );
-    let small = InternalFork::small(shared, &caller.model(), "agent_summary", SYSTEM, question);
+    let small =
+        InternalFork::with_small_model(shared, &caller.model(), "agent_summary", SYSTEM, question);
     let fork = InternalFork {
         max_tokens: MOST_TOKENS,
         agent: Some(task.id.clone()),

@@ -337,7 +337,11 @@ impl Queue {
     }
 
     /// Waits until something is pending for an agent beside these items.
-    pub(crate) async fn beyond(&self, agent: &AgentId, known: &HashSet<RecordId>) -> Vec<Item> {
+    pub(crate) async fn await_others(
+        &self,
+        agent: &AgentId,
+        known: &HashSet<RecordId>,
+    ) -> Vec<Item> {
         self.wait(|queue| {
             let pending = queue.pending(Some(agent)).into_iter();
             let new: Vec<Item> = pending.filter(|item| !known.contains(&item.id)).collect();

@@ -35,7 +35,7 @@ impl Session {
     ) -> Result<Explanation, ExplainError> {
         let shared = &self.shared;
         let (delegation, builder) = (&shared.delegation, &shared.delegation.builder);
-        shared.servers.settle(self.patience_with_all()).await;
+        shared.servers.settle(self.server_patience()).await;
         let catalog = delegation.definitions.agents();
         let agent =
             find_main(&catalog, name).ok_or_else(|| ExplainError::Unknown(name.to_owned()))?;
@@ -53,7 +53,7 @@ impl Session {
     }
 
     /// Nothing runs that could have the tools of a server later.
-    fn patience_with_all(&self) -> ServerPatience {
+    fn server_patience(&self) -> ServerPatience {
         ServerPatience::same(self.server_patience.asked_for)
     }
 
@@ -61,7 +61,7 @@ impl Session {
     pub async fn explain_main(&self, name: &str) -> Result<Explanation, ExplainError> {
         let shared = &self.shared;
         let (delegation, builder) = (&shared.delegation, &shared.delegation.builder);
-        shared.servers.settle(self.patience_with_all()).await;
+        shared.servers.settle(self.server_patience()).await;
         let catalog = delegation.definitions.agents();
         let agent =
             find_main(&catalog, name).ok_or_else(|| ExplainError::Unknown(name.to_owned()))?;

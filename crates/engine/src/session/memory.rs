@@ -155,7 +155,7 @@ fn question(
     purpose: &'static str,
     text: String,
 ) -> Result<InternalFork, MemoryTaskError> {
-    let fork = InternalFork::beside(shared, point, purpose, text);
+    let fork = InternalFork::after_conversation(shared, point, purpose, text);
     let is_fresh = point.cached.is_some_and(|cached| cached.is_fresh());
     let cached_tokens = if is_fresh { fork.cached_tokens } else { 0 };
     paid_by(shared, task, InternalFork { cached_tokens, ..fork })

@@ -451,7 +451,7 @@ async fn restore_work(
         }
         return Ok(());
     }
-    schedule::leave_behind(journal, &kept)
+    schedule::note_left_behind(journal, &kept)
 }
 
 /// The agent that the session runs as: the one that was asked for, or the one it ran as before.

@@ -148,7 +148,7 @@ fn words(run: &Run) -> (&'static str, &'static str) {
         Outcome::SchemaMismatch => {
             ("error_max_structured_output_retries", "structured_output_retry_exhausted")
         }
-        Outcome::ContextOverflow if run.compactions.are_given_up() => {
+        Outcome::ContextOverflow if run.compactions.has_given_up() => {
             ("error_during_execution", "rapid_refill_breaker")
         }
         Outcome::ContextOverflow if run.compactions.are_blocked() => {

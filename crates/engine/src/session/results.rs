@@ -37,7 +37,7 @@ impl Results {
     /// Takes a result, and shows it with those before it unless they have to wait.
     pub(super) fn take(&mut self, shared: &Shared, result: RunResult) {
         self.held.push_back(result);
-        if self.are_held && owes_news(shared) {
+        if self.are_held && has_undelivered_ends(shared) {
             shared.view.wait_for_agents();
         } else {
             self.release(shared);
@@ -70,7 +70,7 @@ impl Results {
 }
 
 /// Tells whether an agent's end is yet to be told.
-fn owes_news(shared: &Shared) -> bool {
+fn has_undelivered_ends(shared: &Shared) -> bool {
     let works = |it: &Delegation| it.is_telling() || it.has_running();
     works(&shared.delegation)
         || shared.queue.due(None).iter().any(|item| item.origin.is_by_agents())

@@ -26,7 +26,11 @@ pub(super) async fn ask(shared: &Shared, question: &str) -> Result<String, Aside
         return Err(AsideError::NoQuestion);
     }
     let point = shared.main_point().ok_or(AsideError::NoConversation)?;
-    let fork =
-        InternalFork::beside(shared, &point, "side_question", format!("{RULES}\n\n{question}"));
+    let fork = InternalFork::after_conversation(
+        shared,
+        &point,
+        "side_question",
+        format!("{RULES}\n\n{question}"),
+    );
     Ok(fork.ask(shared).await?)
 }

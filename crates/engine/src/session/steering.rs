@@ -65,7 +65,7 @@ impl Handle {
         let shared = &self.0;
         let found = shared.delegation.find(agent);
         let task = found.ok_or_else(|| TellError::Unknown(agent.to_owned()))?;
-        let _door = task.door();
+        let _access = task.hold_access();
         let item = Item {
             id,
             priority,

@@ -22,7 +22,8 @@ pub(super) async fn suggest(shared: &Shared) {
     if point.prefix.conversation.last().is_none_or(|last| last.role() != Role::Assistant) {
         return;
     }
-    let fork = InternalFork::beside(shared, &point, "prompt_suggestion", QUESTION.to_owned());
+    let fork =
+        InternalFork::after_conversation(shared, &point, "prompt_suggestion", QUESTION.to_owned());
     match fork.ask(shared).await {
         Ok(text) => {
             if let Some(suggestion) = read(&text) {

@@ -25,7 +25,13 @@ pub(super) async fn title(shared: &Shared, about: &str) -> Result<String, Intern
     let question = format!("<text>\n{}\n</text>", contain(about));
     let point = shared.main_point();
     let model = point.as_ref().map(|point| point.settings.model.as_str());
-    let small = InternalFork::small(shared, model.unwrap_or_default(), PURPOSE, SYSTEM, question);
+    let small = InternalFork::with_small_model(
+        shared,
+        model.unwrap_or_default(),
+        PURPOSE,
+        SYSTEM,
+        question,
+    );
     let journal = point.as_ref().and_then(|point| point.journal.clone());
     let fork = InternalFork { max_tokens: MOST_TOKENS, journal, ..small };
     let answer = fork.ask(shared).await?;

@@ -165,7 +165,8 @@ impl WebSearch {
     fn request(&self, shared: &Shared, input: &WebSearchInput) -> InternalFork {
         let (agent, identity) = (&self.0, &self.0.identity);
         let question = format!("Search the web for: {}", input.query.trim());
-        let small = InternalFork::small(shared, &agent.model(), PURPOSE, SYSTEM, question);
+        let small =
+            InternalFork::with_small_model(shared, &agent.model(), PURPOSE, SYSTEM, question);
         let main = || shared.main_point().and_then(|point| point.journal.clone());
         InternalFork {
             model: agent.model(),

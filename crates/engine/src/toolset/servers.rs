@@ -388,7 +388,7 @@ fn may_answer(connection: &Connection) -> bool {
 }
 
 /// The reason of a state as the end of a sentence, where there is one.
-fn because(state: &State) -> String {
+fn reason_suffix(state: &State) -> String {
     state.reason().map(|reason| format!(": {reason}")).unwrap_or_default()
 }
 

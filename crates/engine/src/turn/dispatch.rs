@@ -327,7 +327,7 @@ impl Dispatch {
         aside: &mut Aside,
     ) -> Result<Ready<'a>, Box<Dispatched>> {
         let kind = question.reason.kind;
-        let (named, meant) = (self.named(&ready.call), self.meant(&ready.call));
+        let (named, meant) = (self.named(&ready.call), self.target_names(&ready.call));
         let suggestions = self.agent.permissions.suggest(&ready.as_call(named.as_deref(), &meant));
         let answer = self.answered_by_hook(&ready, &suggestions, &context.cancel, aside).await;
         let reply = if let Some(answer) = answer {
@@ -441,7 +441,7 @@ impl Dispatch {
     }
 
     fn judge(&self, ready: &Ready<'_>) -> Decision {
-        let (named, meant) = (self.named(&ready.call), self.meant(&ready.call));
+        let (named, meant) = (self.named(&ready.call), self.target_names(&ready.call));
         let call = ready.as_call(named.as_deref(), &meant);
         let sharers = match call.access {
             Access::Shell(_) => self.agent.others_at_work(),
@@ -461,7 +461,7 @@ impl Dispatch {
     }
 
     /// All names of the agent that a call would start, or of the skill that it would invoke.
-    fn meant(&self, call: &ToolUse) -> Vec<String> {
+    fn target_names(&self, call: &ToolUse) -> Vec<String> {
         match canonical_tool_name(&call.name) {
             "Agent" => meant::names_for_call(&self.agent, &call.input),
             "Skill" => meant::skill_names_for_call(&self.agent, &call.input),

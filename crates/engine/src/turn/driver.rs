@@ -387,7 +387,7 @@ impl Driver {
         cancel: &CancellationToken,
     ) -> Result<Option<Outcome>, JournalError> {
         if cancel.is_cancelled() {
-            self.say(INTERRUPTED)?;
+            self.add_notice(INTERRUPTED)?;
             return Ok(Some(Outcome::Cancelled));
         }
         if self.task().is_some_and(|task| task.is_leaving()) {
@@ -433,7 +433,7 @@ impl Driver {
             }
             match step {
                 Step::Stop(Outcome::ContextOverflow) => match self.make_room(run, cancel).await? {
-                    None => self.say(CUT_OFF)?,
+                    None => self.add_notice(CUT_OFF)?,
                     Some(outcome) => break outcome,
                 },
                 Step::Stop(outcome) => break outcome,
@@ -472,7 +472,7 @@ impl Driver {
                 }
                 Step::End if reminders < SCHEMA_REMINDERS => {
                     reminders += 1;
-                    self.say(REMINDER)?;
+                    self.add_notice(REMINDER)?;
                 }
                 Step::End => break Outcome::SchemaMismatch,
             }
@@ -580,7 +580,7 @@ impl Driver {
                 }
                 _ => self.record_item(item)?,
             };
-            self.keep_standing(record, item);
+            self.remember_task(record, item);
             if matches!(item.origin, Origin::Person) {
                 self.early.answer_prompt(record);
             }
@@ -605,7 +605,7 @@ impl Driver {
     }
 
     /// Remembers what an agent is to do: it stays in the conversation word for word.
-    fn keep_standing(&mut self, record: RecordId, item: &Item) {
+    fn remember_task(&mut self, record: RecordId, item: &Item) {
         let kept = || KeptRecord { record, blocks: item.content.clone() };
         if matches!(item.origin, Origin::Person) {
             self.standing.turns.push(record);
@@ -650,11 +650,11 @@ impl Driver {
     }
 
     /// Says something to the model that no person typed.
-    fn say(&mut self, text: &str) -> Result<(), JournalError> {
-        self.say_all(&[text.to_owned()])
+    fn add_notice(&mut self, text: &str) -> Result<(), JournalError> {
+        self.add_notices(&[text.to_owned()])
     }
 
-    fn say_all(&mut self, texts: &[String]) -> Result<(), JournalError> {
+    fn add_notices(&mut self, texts: &[String]) -> Result<(), JournalError> {
         let blocks: Vec<Block> = texts.iter().map(Block::text).collect();
         for block in &blocks {
             self.record_said(block)?;

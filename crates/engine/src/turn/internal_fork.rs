@@ -86,7 +86,7 @@ pub enum InternalForkError {
 
 impl InternalFork {
     /// A question behind what an agent has sent.
-    pub(crate) fn beside(
+    pub(crate) fn after_conversation(
         shared: &Shared,
         point: &ForkPoint,
         purpose: &'static str,
@@ -116,7 +116,7 @@ impl InternalFork {
 
     /// A small question to a small model, which knows nothing of any conversation: the small model where there is one
     /// that may be used, else the asking agent's own.
-    pub(crate) fn small(
+    pub(crate) fn with_small_model(
         shared: &Shared,
         own: &str,
         purpose: &'static str,

@@ -249,5 +249,5 @@ impl Host for NoHost {
 
     fn shell_changed(&self, _: ShellChange) {}
 
-    fn owe_shell_end(&self, _: ShellEnd) {}
+    fn report_shell_end(&self, _: ShellEnd) {}
 }

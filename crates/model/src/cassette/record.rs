@@ -139,7 +139,7 @@ impl Stream for Recording {
                 }
             }
             Poll::Ready(Some(Err(error))) => {
-                self.close(End::Failed(at, RecordedFailure::from(error)))
+                self.close(End::Failed(at, RecordedFailure::from(error)));
             }
             Poll::Ready(None) => self.close(End::Whole),
             Poll::Pending => {}

@@ -167,7 +167,7 @@ impl Shell {
             }
         };
         if let Some(host) = host {
-            host.owe_shell_end(self.end(&exit));
+            host.report_shell_end(self.end(&exit));
         }
     }
 }

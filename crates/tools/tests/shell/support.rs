@@ -50,7 +50,7 @@ impl Host for Witness {
 
     fn shell_changed(&self, _: ShellChange) {}
 
-    fn owe_shell_end(&self, end: ShellEnd) {
+    fn report_shell_end(&self, end: ShellEnd) {
         self.0.lock().push(end);
     }
 }

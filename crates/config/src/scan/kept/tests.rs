@@ -30,14 +30,14 @@ impl Keep for String {
         !self.contains("never kept")
     }
 
-    fn read(from: &mut Reader<'_>) -> Option<Self> {
+    fn read(from: &mut KeptReader<'_>) -> Option<Self> {
         from.text().map(str::to_owned)
     }
 }
 
 struct Bench {
     scratch: tempfile::TempDir,
-    place: Place,
+    place: ScanPlace,
 }
 
 impl Bench {
@@ -48,7 +48,7 @@ impl Bench {
             fs::create_dir_all(root.join(format!("s{n}"))).unwrap();
             fs::write(root.join(format!("s{n}/SKILL.md")), format!("text {n}")).unwrap();
         }
-        let place = Place { root, within: None, pick: Pick::Skills, owner: "o".to_owned() };
+        let place = ScanPlace { root, within: None, pick: Pick::Skills, owner: "o".to_owned() };
         Self { scratch, place }
     }
 
@@ -57,7 +57,7 @@ impl Bench {
     }
 
     fn file(&self) -> PathBuf {
-        Index { directory: &self.index() }.file(&self.place)
+        KeptIndex { directory: &self.index() }.file(&self.place)
     }
 
     /// The findings of a new process, and how many files it reads for that.
@@ -69,7 +69,7 @@ impl Bench {
     /// The same where no more than so many are wanted, with how many were left unread.
     fn look_at_most(&self, most: usize) -> (Vec<String>, usize, usize) {
         let (directory, mut count) = (self.index(), 0);
-        let index = Index { directory: &directory };
+        let index = KeptIndex { directory: &directory };
         let mut memo = Memo::default();
         memo.recall(&self.place, index);
         let extent = Extent { most, ..Extent::default() };
@@ -225,7 +225,7 @@ impl Bench {
     fn findings(
         &self,
         most: usize,
-        index: Option<Index<'_>>,
+        index: Option<KeptIndex<'_>>,
     ) -> (Vec<String>, Vec<RefusedPath>, usize) {
         let mut memo = Memo::default();
         if let Some(index) = index {
@@ -270,7 +270,7 @@ proptest! {
         let mut bench = Bench::new(40);
         bench.place.within = is_bounded.then(|| bench.scratch.path().to_owned());
         let directory = bench.index();
-        let index = Index { directory: &directory };
+        let index = KeptIndex { directory: &directory };
         bench.findings(most, Some(index));
         for changes in starts {
             bench.tick();

@@ -6,7 +6,7 @@ use crate::trust::FolderTrust;
 
 /// The catalog of a machine whose user has these settings.
 fn catalog(machine: &Machine, settings: &str) -> std::sync::Arc<SkillCatalog> {
-    let flag = Some(FlagSettings::parse(settings, machine.root()).unwrap());
+    let flag = Some(FlagSettings::parse(settings, &machine.path("")).unwrap());
     let sources = SettingsSources { flag, ..SettingsSources::default() };
     let settings = Settings::load(sources, FolderTrust::default());
     assert_eq!(settings.problems().count(), 0);

@@ -86,7 +86,7 @@ impl Child {
                 },
             };
             let begin = ToMember::Begin(Box::new(self.begin_run(items, &context, &notes)));
-            let carried = self.carry(&mut link, &begin, (items, &mut used), cancel).await;
+            let carried = self.await_report(&mut link, &begin, (items, &mut used), cancel).await;
             match carried {
                 Carried::Reported(report) => {
                     processes.keep(&task.id, link);
@@ -100,7 +100,7 @@ impl Child {
                     // Its transcript may lack the answers that were paid for last.
                     self.run.used.total += &used.usage;
                     self.run.used.dollars += used.dollars;
-                    self.lose(link, cancel).await?;
+                    self.end_lost(link, cancel).await?;
                     break;
                 }
             }
@@ -126,7 +126,7 @@ impl Child {
     }
 
     /// Sees to the process until it reports, or is gone.
-    async fn carry(
+    async fn await_report(
         &self,
         link: &mut MemberLink,
         begin: &ToMember,
@@ -178,7 +178,7 @@ impl Child {
                     open.calls.remove(&id);
                     Some(ToMember::Answers { id, answer })
                 }
-                new = self.shared.queue.beyond(&self.task.id, &known) => {
+                new = self.shared.queue.await_others(&self.task.id, &known) => {
                     for item in &new {
                         known.insert(item.id);
                         handed.insert(item.id, item.clone());
@@ -321,7 +321,7 @@ impl Child {
     }
 
     /// The process is gone in the middle of a run: the member has failed, and what it had read is not told again.
-    async fn lose(
+    async fn end_lost(
         &mut self,
         mut link: MemberLink,
         cancel: &CancellationToken,

@@ -33,7 +33,7 @@ use centurion_journal::{Journal, TranscriptFile};
 /// conversation is what its transcript holds. In the background, always. The asker is told of the end and pays
 /// for it; what the agent spent before counts. It has all its turns again.
 ///
-/// The note of the beginning accepts the message. The caller holds the agent's door.
+/// The note of the beginning accepts the message. The caller holds the agent's access guard.
 pub(crate) fn resume(
     shared: &Arc<Shared>,
     asker: &Agent,

@@ -50,7 +50,7 @@ impl Child {
     }
 
     /// Lets go of the worktrees that it worked in, after its end is recorded.
-    pub(super) async fn let_worktrees_go(&mut self) {
+    pub(super) async fn release_worktrees(&mut self) {
         self.leave_worktree().await;
         let isolator = &self.shared.delegation.builder.isolator;
         isolator.forget(Some(&self.task.id));

@@ -127,7 +127,7 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<CommandEnd, JournalError> {
         self.driver.dispatch.agent.fire(&SessionEnd { reason: "clear" }, cancel).await;
-        let id = self.driver.begin_anew()?;
+        let id = self.driver.start_conversation()?;
         self.shared.show_as(id, EventBody::ConversationReset { new_conversation_id: id });
         self.driver.begin("clear", cancel).await;
         Ok(CommandEnd::Said(String::new()))

@@ -42,7 +42,7 @@ pub(super) async fn consolidate(
     let Some(seen) = memory.claim_consolidation(&time, is_due)? else { return Ok(()) };
     let shown = shown(&seen);
     let own = &point.settings.model;
-    let fork = InternalFork::small(shared, own, PURPOSE, SYSTEM.trim(), render(&shown));
+    let fork = InternalFork::with_small_model(shared, own, PURPOSE, SYSTEM.trim(), render(&shown));
     let fork = InternalFork { journal: point.journal.clone(), ..fork };
     let answer = paid_by(shared, task, fork)?.ask(shared).await?;
     let wanted = read(shared, &Answered::read(&answer)?, &seen, &shown)?;

@@ -188,7 +188,7 @@ fn deliver_to_agent(
     call: &ToolUseId,
 ) -> Result<Status, ToolError> {
     // One after another: of two that speak to an agent that has ended, one resumes it.
-    let _door = task.door();
+    let _access = task.hold_access();
     let end = task.end();
     if end.as_ref().is_some_and(|end| end.stopped_by == Some(Stopper::Person)) {
         return Ok(Status::StoppedByUser);

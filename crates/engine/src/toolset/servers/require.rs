@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use globset::GlobBuilder;
 use thiserror::Error;
 
-use super::{Servers, because};
+use super::{Servers, reason_suffix};
 
 /// The longest wait of an agent for a required server.
 pub const REQUIRED_PATIENCE: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ pub enum RequireError {
 pub enum UnusableServer {
     #[error("{name} is connected and has no tools")]
     NoTools { name: String },
-    #[error("{name} is {state}{}", because(state))]
+    #[error("{name} is {state}{}", reason_suffix(state))]
     NotConnected { name: String, state: State },
 }
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::{REQUIRED_PATIENCE, Servers, because, is_connected};
+use super::{REQUIRED_PATIENCE, Servers, is_connected, reason_suffix};
 
 pub(super) struct ListMcpResources(pub(super) Arc<Servers>);
 
@@ -156,6 +156,6 @@ impl Servers {
 pub(crate) enum ReachError {
     #[error("There is no server named {name}. The servers are: {}.", known.join(", "))]
     Unknown { name: String, known: Vec<String> },
-    #[error("The server {name} cannot be asked: it is {state}{}.", because(state))]
+    #[error("The server {name} cannot be asked: it is {state}{}.", reason_suffix(state))]
     NotConnected { name: String, state: State },
 }

@@ -23,11 +23,11 @@ pub(super) struct ToolSearchInput {
     /// descriptions. A word with `+` before it must be in the name.
     query: String,
     /// The most tools that a search by words loads.
-    #[serde(default = "five")]
+    #[serde(default = "default_results")]
     max_results: usize,
 }
 
-fn five() -> usize {
+fn default_results() -> usize {
     5
 }
 

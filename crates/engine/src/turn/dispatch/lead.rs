@@ -58,7 +58,7 @@ impl Dispatch {
 
     /// Tells whether the lead's own rules let it do the same without a question, in the place where the agent would do it.
     fn lead_may(&self, shared: &Shared, ready: &Ready<'_>) -> bool {
-        let (named, meant) = (self.named(&ready.call), self.meant(&ready.call));
+        let (named, meant) = (self.named(&ready.call), self.target_names(&ready.call));
         let call = ready.as_call(named.as_deref(), &meant);
         shared.permissions.allows_in(&call, self.agent.workspace.cwd())
     }

@@ -55,7 +55,7 @@ impl Driver {
         let (shared, own) = (Arc::clone(&self.shared), self.settings.model.clone());
         let (question, journal) = (question(calls, results), Arc::clone(&self.journal));
         let writing = self.shared.work.spawn(async move {
-            let small = InternalFork::small(&shared, &own, PURPOSE, SYSTEM, question);
+            let small = InternalFork::with_small_model(&shared, &own, PURPOSE, SYSTEM, question);
             let fork = InternalFork { max_tokens: MOST_TOKENS, journal: Some(journal), ..small };
             match fork.ask(&shared).await {
                 Ok(answer) => Some(first_line(&answer)).filter(|line| !line.is_empty()),

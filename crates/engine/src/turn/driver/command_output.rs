@@ -18,7 +18,7 @@ impl Driver {
             self.deliver(Vec::new(), &[])?;
         }
         let (name, arguments) = (contain(name), contain(arguments));
-        self.say_all(&[
+        self.add_notices(&[
             format!(
                 "<command-name>/{name}</command-name>\n<command-args>{arguments}</command-args>"
             ),

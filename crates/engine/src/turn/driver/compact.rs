@@ -144,7 +144,7 @@ pub(crate) struct CompactionCount {
 
 impl CompactionCount {
     /// Tells whether so many in a row were of no use that the run ended for it.
-    pub(crate) fn are_given_up(&self) -> bool {
+    pub(crate) fn has_given_up(&self) -> bool {
         self.useless >= MOST_IN_A_ROW
     }
 
@@ -209,7 +209,7 @@ impl Driver {
         }
         Ok(Some(match error {
             CompactError::Cancelled => {
-                self.say(INTERRUPTED)?;
+                self.add_notice(INTERRUPTED)?;
                 Outcome::Cancelled
             }
             CompactError::Stopped(_) => Outcome::HookStopped,
@@ -477,7 +477,7 @@ impl Run {
         let count = &mut self.compactions;
         let is_soon = count.last.is_some_and(|last| self.turns < last + LEAST_TURNS);
         count.useless = if is_soon { count.useless + 1 } else { 0 };
-        if !count.are_given_up() {
+        if !count.has_given_up() {
             return true;
         }
         self.errors.push(format!(

@@ -46,9 +46,9 @@ impl Driver {
     }
 
     /// Begins a new conversation behind the same agent. The transcript keeps the earlier one, on a branch of its own.
-    pub(crate) fn begin_anew(&mut self) -> Result<RecordId, JournalError> {
+    pub(crate) fn start_conversation(&mut self) -> Result<RecordId, JournalError> {
         let record = self.journal.branch_from(None)?;
-        self.go_on_with(Loaded::default());
+        self.replace_conversation(Loaded::default());
         self.set_goal(None);
         Ok(record)
     }
@@ -61,13 +61,13 @@ impl Driver {
         record: Option<RecordId>,
     ) -> Result<(), JournalError> {
         let loaded = self.journal.go_back(record)?;
-        self.go_on_with(loaded);
+        self.replace_conversation(loaded);
         self.keep_end(run);
         Ok(())
     }
 
     /// Takes another conversation in the place of the present one, as a resume does.
-    fn go_on_with(&mut self, mut loaded: Loaded) {
+    fn replace_conversation(&mut self, mut loaded: Loaded) {
         let EarlierState { counted, standing, window, deferred } = EarlierState::take(&mut loaded);
         self.conversation = std::mem::take(&mut loaded.conversation);
         self.unanswered = self.conversation.open_calls().to_vec();

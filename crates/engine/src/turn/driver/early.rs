@@ -93,7 +93,7 @@ impl EarlyBlocks {
     }
 
     /// Takes note of a block that comes as it came in the try before; `false` if it did not.
-    fn comes_again(&mut self, digest: u64) -> bool {
+    fn is_repeated(&mut self, digest: u64) -> bool {
         let place = self.seen.len();
         let again = self.earlier.get_mut(place).and_then(|it| it.take_if(|it| it.digest == digest));
         let is_again = again.is_some();
@@ -119,7 +119,7 @@ impl Driver {
                 continue;
             }
             let digest = digest(&block);
-            if self.early.comes_again(digest) {
+            if self.early.is_repeated(digest) {
                 continue;
             }
             let id = self.shared.world.record_id();

@@ -50,7 +50,12 @@ impl Driver {
             return None;
         }
         let question = format!("{}\n\nThe goal: {}", reminder(QUESTION), goal.condition);
-        let fork = InternalFork::beside(&self.shared, &self.point(run, None), "goal", question);
+        let fork = InternalFork::after_conversation(
+            &self.shared,
+            &self.point(run, None),
+            "goal",
+            question,
+        );
         let answer = tokio::select! {
             biased;
             () = cancel.cancelled() => {

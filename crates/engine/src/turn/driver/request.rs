@@ -98,7 +98,7 @@ impl Driver {
                 }
                 Streamed::Cancelled(builder) => {
                     self.keep_partial(run, builder.cut_off(), usize::MAX)?;
-                    self.say(INTERRUPTED)?;
+                    self.add_notice(INTERRUPTED)?;
                     return Ok(Err(Outcome::Cancelled));
                 }
                 Streamed::Failed(error, builder) => {

@@ -23,7 +23,7 @@ impl Driver {
         run.told_stop = true;
         let event = if self.identity().is_main() { Event::Stop } else { Event::SubagentStop };
         if let Some(reason) = self.goal_missed(run, cancel).await {
-            self.say(&reason)?;
+            self.add_notice(&reason)?;
             run.told_stop = false;
             return Ok(true);
         }
@@ -51,7 +51,7 @@ impl Driver {
             .into_iter()
             .chain(context.iter().map(|text| reminder(text)))
             .collect();
-        self.say_all(&texts)?;
+        self.add_notices(&texts)?;
         run.told_stop = false;
         Ok(true)
     }

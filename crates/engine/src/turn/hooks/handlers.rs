@@ -121,7 +121,7 @@ impl Handlers {
         let model = Self::model(shared, request.model)?;
         let looks = Role { only_reads: true, ..Role::default() };
         let permissions = Arc::new(shared.permissions.child(looks, OwnMode::Given(Mode::DontAsk)));
-        let quiet = Arc::new(shared.aside(Arc::clone(&permissions)));
+        let quiet = Arc::new(shared.for_side_question(Arc::clone(&permissions)));
         let offer = Offer {
             choice: &ToolChoice::All,
             permissions: &permissions,

@@ -112,7 +112,7 @@ proptest! {
     fn parts_are_all_of_the_body(body in bodies()) {
         let mut rest = body.as_str();
         for part in cut(&body, 1) {
-            let (Part::Text(part) | Part::Command(CommandPart { text: part, .. })) = part;
+            let (BodyPart::Text(part) | BodyPart::Command(CommandPart { text: part, .. })) = part;
             let at = rest.find(part).unwrap();
             rest = &rest[at + part.len()..];
         }
