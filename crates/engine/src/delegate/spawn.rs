@@ -1,11 +1,12 @@
-//! The one spawn: every agent that another one starts or resumes begins here and ends here.
+//! The one spawn: every agent that another one starts or resumes begins here.
 //!
 //! An agent is a task of this process with a handle from its first moment. Whether a call waits for it is the
-//! waiter's affair. When it ends, the record of its end is written first; then its state changes, under one lock
-//! with the choice of the recipient; slow clean-up comes last.
+//! waiter's affair.
 
 mod led;
+mod life;
 mod member_run;
+mod meta;
 mod relay;
 mod resume;
 mod worktree;
@@ -16,19 +17,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use centurion_config::agent_memory::AgentMemory;
-use centurion_hooks::events::SubagentStart;
 use centurion_hooks::{Registration, Scope};
 use centurion_mcp::Connection;
 use centurion_model::SystemPrompt;
 use centurion_permissions::{Role, Rule, RuleError, RuleOrigin};
 use centurion_protocol::markup::contain;
-use centurion_protocol::sdk::WaitsFor;
-use centurion_protocol::{AgentId, Block, Outcome, ToolUseId};
+use centurion_protocol::{AgentId, Block, ToolUseId};
 use centurion_team::LEAD;
 use centurion_tools::ReadState;
-use futures_util::FutureExt;
 use serde::Serialize;
-use serde_json::json;
 use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -40,10 +37,9 @@ use crate::agent::fork_point::{Inheritance, Inherits};
 use crate::agent::hooks::reminder;
 use crate::agent::isolation::entered::EnteredPlace;
 use crate::agent::isolation::{self, AgentWorktree, IsolationError, WorktreeEnd};
-use crate::agent::member_processes::MemberProcesses;
 use crate::agent::shared::Shared;
 use crate::agent::skills::AgentSkills;
-use crate::agent::task::{Asker, End, Files, RunStart, SharedContext, Stopper, Task, TaskRun};
+use crate::agent::task::{Asker, End, Files, RunStart, Task, TaskRun};
 use crate::agent::{Agent, AgentParts, AgentRequests, KeptWork};
 use crate::definition::builtin;
 use crate::definition::request_settings::RequestSettings;
@@ -53,9 +49,7 @@ use crate::delegate::inherit::InheritError;
 use crate::delegate::notification;
 use crate::delegate::powers::Powers;
 use crate::delegate::preload::hook_set;
-use crate::delegate::summary;
-use crate::delegate::teammate;
-use crate::message::life_records::{END, SPAWN};
+use crate::message::life_records::SPAWN;
 use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::message::teammate_message::TeammateMessage;
@@ -66,9 +60,9 @@ use crate::toolset::toolbox::ToolboxError;
 use crate::turn::driver::{Driver, EarlierState, Run};
 use centurion_journal::transcript::Loaded;
 use centurion_journal::{Journal, JournalError, Stamp};
-use centurion_redact::{keep_over, redact_text};
 
 pub(crate) use self::led::carry_out;
+use self::meta::write_meta;
 pub(crate) use self::resume::resume;
 
 /// The reason why an agent could not be started or resumed.
@@ -413,261 +407,6 @@ impl Child {
             self.agent.inform("warning", format!("agent {kind}: {problem}"));
         }
     }
-
-    /// Runs the agent from start to end. Notifies its waiter, also after a panic.
-    async fn live(mut self) {
-        if let Err(panic) = AssertUnwindSafe(self.run_to_its_end()).catch_unwind().await {
-            self.fail(&*panic);
-            // After a panic, only the data of the end is computed.
-            let settled = catch_unwind(AssertUnwindSafe(|| {
-                if !self.has_ended
-                    && let Some(end) = self.settle()
-                {
-                    self.show_end(&end);
-                }
-            }));
-            if settled.is_err() {
-                tracing::error!(agent = %self.task.id, "an agent broke, and its end as well");
-            }
-        }
-        if let Some(slot) = &self.agent.slot {
-            slot.leave();
-        }
-        if AssertUnwindSafe(self.tidy_up()).catch_unwind().await.is_err() {
-            tracing::error!(agent = %self.task.id, "what an agent left could not be tidied up");
-        }
-    }
-
-    /// It ends by a fault of the program.
-    fn fail(&mut self, panic: &(dyn Any + Send)) {
-        self.run.outcome = Outcome::Fault;
-        self.run.errors.push(panic_words(panic));
-    }
-
-    async fn run_to_its_end(&mut self) {
-        let cancel = self.task.run().cancel;
-        loop {
-            let is_broken = self.run.outcome == Outcome::Fault;
-            let (task, shared) = (Arc::clone(&self.task), Arc::clone(&self.shared));
-            let work = AssertUnwindSafe(async {
-                if !is_broken {
-                    tokio::select! {
-                        biased;
-                        () = self.work(&cancel) => {}
-                        never = teammate::end_overdue(&shared, &task) => match never {},
-                    }
-                }
-            });
-            if let Err(panic) = work.catch_unwind().await {
-                self.fail(&*panic);
-            }
-            // Hooks that were told of the start are told of the stop, however it ended.
-            if self.has_begun && !std::mem::take(&mut self.run.told_stop) {
-                self.driver.fire_stop(&self.run.text, &CancellationToken::new()).await;
-            }
-            if self.task.spec.team.is_some() {
-                teammate::end_if_asked(&self.shared, &self.task, self.run.outcome);
-                if !self.task.is_leaving() && self.run.outcome == Outcome::Completed {
-                    teammate::ask_hooks(&self.shared, &self.agent, &self.task).await;
-                }
-            }
-            self.leave_worktree().await;
-            if let Some(end) = self.settle() {
-                return self.show_end(&end);
-            }
-            // Something came for it when it had stopped: it begins once more, and hooks are told so.
-            self.has_begun = false;
-            self.items = self.shared.queue.pending(Some(&self.task.id));
-        }
-    }
-
-    /// Works until there is an outcome: when it is its turn, and as long as something comes of it.
-    async fn work(&mut self, cancel: &CancellationToken) {
-        let slot_taken = async {
-            let _waiting = self.task.stall.pause();
-            if let Some(slot) = &self.agent.slot {
-                self.agent.tell_wait(WaitsFor::Slot, slot.take()).await;
-            }
-        };
-        tokio::select! {
-            biased;
-            // Its transcript holds the input nevertheless: it may be resumed.
-            () = cancel.cancelled() => {}
-            () = slot_taken => {}
-        }
-        self.task.stall.note_activity();
-        if !cancel.is_cancelled()
-            && let Err(error) = self.enter_worktree().await
-        {
-            self.run.outcome = Outcome::Fault;
-            self.run.errors.push(format!("it cannot work where it did: {error}"));
-            return;
-        }
-        if !self.has_begun && !cancel.is_cancelled() {
-            self.has_begun = true;
-            self.tell_start(cancel).await;
-            let patience = self.shared.server_patience();
-            tokio::select! {
-                biased;
-                () = cancel.cancelled() => {}
-                () = self.agent.servers.settle(patience) => {}
-            }
-        }
-        let items = std::mem::take(&mut self.items);
-        if let Some(processes) = self.processes() {
-            return self.work_in_process(&processes, &items, cancel).await;
-        }
-        let stall = self.shared.delegation.rules.stall;
-        let task = Arc::clone(&self.task);
-        let watchdog = async {
-            match stall {
-                Some(stall) => task.stall.stalled(stall).await,
-                None => std::future::pending().await,
-            }
-            task.stop(Stopper::Watchdog);
-            std::future::pending::<()>().await;
-        };
-        // Large, and of no use to an agent that waits its turn.
-        let running = Box::pin(self.driver.run(&mut self.run, &items, cancel));
-        let outcome = tokio::select! {
-            biased;
-            outcome = running => outcome,
-            () = watchdog => Ok(()),
-            never = summary::keep_telling(&self.shared, &self.task, &self.agent) => match never {},
-        };
-        self.note_unrecorded(outcome);
-        if let Some(slot) = &self.agent.slot {
-            slot.leave();
-        }
-    }
-
-    /// Has a process of its own do the same.
-    async fn work_in_process(
-        &mut self,
-        processes: &Arc<MemberProcesses>,
-        items: &[Item],
-        cancel: &CancellationToken,
-    ) {
-        let outcome = Box::pin(self.run_in_process(processes, items, cancel)).await;
-        if let Some(place) = processes.place(&self.task.id) {
-            self.task.note_back_end(place.back_end);
-        }
-        self.note_unrecorded(outcome);
-        if let Some(slot) = &self.agent.slot {
-            slot.leave();
-        }
-    }
-
-    fn note_unrecorded(&mut self, outcome: Result<(), JournalError>) {
-        if let Err(error) = outcome {
-            self.run.outcome = Outcome::JournalFailed;
-            self.run.errors.push(error.to_string());
-        }
-    }
-
-    /// Writes the end down and makes it known, unless there is something left to do.
-    fn settle(&mut self) -> Option<Arc<End>> {
-        let (task, queue, journal) = (&self.task, &self.shared.queue, &self.driver.journal);
-        let task_run = task.run();
-        let record = |end: &End| {
-            let note = json!({"run": task_run.id, "status": end.status(), "end": end});
-            tracing::debug!(agent = %task.id, run = task_run.id, status = end.status(), "an agent has ended");
-            if let Err(error) = journal.note(END, &note) {
-                tracing::error!(%error, agent = %task.id, "an agent's end could not be recorded");
-            }
-            // A caller that resumes the agent opens the file anew, perhaps before all is tidied up here.
-            journal.rest();
-            count(&self.shared.delegation, end);
-        };
-        let tell = |end: &End| notification::tell_end(queue, task, &task_run, end);
-        let end = self.end();
-        self.shared.keep_denials(end.notification, &self.run.denials);
-        // The session does not end before the lead of a team is told what it has to hear.
-        let telling = self.shared.delegation.will_tell();
-        let ended = task.finish(end, queue, record, tell)?;
-        teammate::settle_team(&self.shared, task);
-        drop(telling);
-        self.has_ended = true;
-        self.shared.delegation.note_end(task);
-        self.shared.pass_on_side_notes(&self.task.id);
-        Some(ended)
-    }
-
-    async fn tell_start(&mut self, cancel: &CancellationToken) {
-        let start =
-            SubagentStart { agent_id: &self.task.id, agent_type: &self.task.spec.agent_type };
-        let fired = self.driver.dispatch.agent.fire(&start, cancel).await;
-        // Hooks may add to what it knows, and keep no agent from running.
-        self.driver.aside.context.extend(fired.context_for_model());
-    }
-
-    /// The end as data.
-    fn end(&self) -> End {
-        let run = &self.run;
-        let is_leaving = self.task.is_leaving();
-        let stopped_by = if is_leaving { Some(Stopper::Shutdown) } else { self.task.stopped_by() };
-        let ended_on_denial = run.outcome == Outcome::Completed && run.ended_on_denial;
-        let outcome = match (run.outcome, stopped_by) {
-            (Outcome::Cancelled, Some(Stopper::Watchdog)) => Outcome::Stalled,
-            (Outcome::Completed, _) if ended_on_denial => Outcome::Denied,
-            (outcome, _) => outcome,
-        };
-        let millis = self.task.run().started.elapsed().as_millis();
-        End {
-            outcome,
-            stopped_by: stopped_by.filter(|_| is_leaving || outcome != Outcome::Completed),
-            text: run.text.clone(),
-            structured: run.structured.clone(),
-            errors: run.errors.clone(),
-            denials: run.denial_reasons.clone(),
-            usage: run.used.last.clone(),
-            cumulative_usage: run.used.total.clone(),
-            dollars: run.used.dollars,
-            model: self.driver.settings.model.clone(),
-            turns: run.turns,
-            duration_ms: u64::try_from(millis).unwrap_or(u64::MAX),
-            evidence: run.evidence.clone(),
-            shared: self.shared_context(),
-            worktree: self.worktree_end.clone(),
-            unconfined: self.agent.isolation.as_ref().and_then(|it| it.sandbox.isolation_fault()),
-            outside: self.agent.isolation.as_ref().map(|it| it.outside()).unwrap_or_default(),
-            has_reported: self.task.has_reported(),
-            unread: 0,
-            notification: self.shared.world.record_id(),
-        }
-    }
-
-    /// The context shared with its parent, if it is a fork and has asked its provider.
-    fn shared_context(&self) -> Option<SharedContext> {
-        let context = self.task.spec.context.as_ref().filter(|_| self.task.spec.is_fork())?;
-        let read = self.run.used.first.as_ref()?.counts.cache_read_input_tokens;
-        Some(SharedContext { bytes: context.bytes, cache_read_tokens: read })
-    }
-
-    /// Shows the end to the views.
-    fn show_end(&self, end: &End) {
-        self.task.output.end(&notification::closing_words(end));
-        write_meta(&self.shared, &self.task, Some(end));
-        notification::show_ended(&self.shared, &self.task, end);
-    }
-
-    /// The slow part, in the background.
-    async fn tidy_up(&mut self) {
-        self.hooks.clear();
-        self.driver.dispatch.agent.workspace.shells.shutdown().await;
-        self.release_worktrees().await;
-        if let Some(tasks) = &self.shared.delegation.task_list {
-            tasks.release(&self.shared).await;
-        }
-        for server in &self.servers {
-            server.close().await;
-        }
-        let processes = self.shared.delegation.member_processes.as_ref();
-        let has_left = self.task.end().is_some_and(|end| end.leaves_team());
-        if let Some(processes) = processes.filter(|_| has_left) {
-            processes.dismiss(&self.task.id).await;
-        }
-    }
 }
 
 /// The message of a panic.
@@ -675,18 +414,6 @@ pub(crate) fn panic_words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let words = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     words.unwrap_or("it did not say why").to_owned()
-}
-
-fn count(delegation: &Delegation, end: &End) {
-    delegation.count(|stats| match end.outcome {
-        Outcome::Completed => stats.completed += 1,
-        Outcome::Cancelled => match end.stopped_by {
-            Some(Stopper::Person) => stats.killed.user += 1,
-            Some(Stopper::Agent) => stats.killed.parent += 1,
-            _ => stats.killed.system += 1,
-        },
-        _ => stats.failed += 1,
-    });
 }
 
 fn new_run(shared: &Shared, asker: &Agent, call: ToolUseId, prompt: String) -> TaskRun {
@@ -787,47 +514,4 @@ fn register_hooks(shared: &Shared, task: &Task, brought: &[BroughtHooks]) -> Vec
         shared.delegation.builder.hooks.add(Scope::Agent(Some(task.id.clone())), set)
     };
     brought.iter().map(register).collect()
-}
-
-/// The small file beside a transcript by which other programs know the agent.
-fn write_meta(shared: &Shared, task: &Task, end: Option<&End>) {
-    let spec = &task.spec;
-    let mut meta = json!({
-        "agentType": spec.agent_type,
-        "isBuiltIn": spec.source == "built-in",
-        "description": spec.description,
-        "toolUseId": spec.call,
-        "spawnDepth": spec.depth,
-        "requestShape": if spec.in_background { "background" } else { "foreground" },
-        "isFork": spec.is_fork(),
-    });
-    if let Some(fields) = meta.as_object_mut() {
-        // A fork has those of its parent.
-        if !spec.is_fork() {
-            fields.insert("model".to_owned(), json!(spec.model));
-            fields.insert("permissionMode".to_owned(), json!(spec.mode));
-            fields.insert("color".to_owned(), json!(spec.color));
-        }
-        let name = spec.name.as_ref().map(|name| json!(name));
-        let parent = spec.parent.as_ref().map(|parent| json!(parent));
-        let finished = end.filter(|end| end.outcome == Outcome::Completed).map(|_| json!(true));
-        for (key, value) in [("name", name), ("parentAgentId", parent), ("finished", finished)] {
-            fields.extend(value.map(|value| (key.to_owned(), value)));
-        }
-        fields.extend(worktree::meta(spec, end));
-    }
-    let path = task.transcript.with_extension("meta.json");
-    // The description is in another agent's words, which may hold anything.
-    let text = redact_text(&meta.to_string()).into_owned();
-    if let Err(error) = keep_over(&path, &text) {
-        tracing::debug!(%error, path = %path.display(), "an agent's file could not be written");
-    }
-    if let Some(mirror) = &shared.delegation.builder.files.recording.mirror {
-        // A store of transcripts has no file beside them: the same facts are a line of the transcript there.
-        let fields = text.strip_prefix('{').unwrap_or_default();
-        mirror.mirror(
-            &task.transcript,
-            format!("{{\"type\":\"agent_metadata\",{fields}\n").as_bytes(),
-        );
-    }
 }

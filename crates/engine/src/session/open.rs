@@ -1,34 +1,33 @@
 //! Making a session ready to run. Nothing is written until there is something to record.
 
+mod begins_in;
+mod record;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use centurion_config::agent_memory::AgentMemory;
 use centurion_config::agents::{ActiveAgent, AgentCatalog};
-use centurion_config::paths::repo_root;
-use centurion_config::repository::GitDirs;
 use centurion_hooks::Scope;
-use centurion_journal::transcript::{self, Loaded, NotOneTurn, UsedSkill};
-use centurion_journal::{Journal, JournalError, Stamp, TranscriptFile};
+use centurion_journal::transcript::{Loaded, NotOneTurn, UsedSkill};
+use centurion_journal::{Journal, JournalError, Stamp};
+use centurion_protocol::RecordId;
 use centurion_protocol::sdk::{Init, InitPlugins};
-use centurion_protocol::{RecordId, SessionId};
-use centurion_tools::{
-    ChangeLog, Checkpoints, DynTool, ReadState, builtin_under, resolve, share_checkpoints,
-};
-use centurion_worktree::left_in;
+use centurion_tools::{ChangeLog, Checkpoints, DynTool, ReadState, builtin_under, resolve};
 use thiserror::Error;
-use tokio_util::sync::CancellationToken;
 
+use self::begins_in::{BeginsIn, enter_worktree};
+use self::record::{Noted, open_journal};
 use super::main_agent::{self, MainAgent};
 use super::memory::MainMemory;
 use super::results::Results;
-use super::{Options, ResumePoint, Session, Start, Storage, team_views};
+use super::{Options, Session, Start, Storage, team_views};
 use crate::agent::builder::{
     AgentBuilder, Confinement, DefinitionSources, ServersError, SessionFiles,
 };
 use crate::agent::delegation::Delegation;
 use crate::agent::isolation::Isolator;
-use crate::agent::isolation::entered::{self, EnterError, EnteredPlace, Wanted};
+use crate::agent::isolation::entered::EnterError;
 use crate::agent::lead_link::LeadLink;
 use crate::agent::meant;
 use crate::agent::member_frames::FromMember;
@@ -48,7 +47,6 @@ use crate::definition::rules::SessionMode;
 use crate::delegate::build::DriverParts;
 use crate::delegate::recall::{self, MainRecord};
 use crate::message::queue::{DeliveryWatch, Queue};
-use crate::message::titles::listed;
 use crate::money::budget::{AccountsAbove, Budget, Limit};
 use crate::policy::permissions::Permissions;
 use crate::schedule::{self, Kept};
@@ -552,165 +550,4 @@ fn init(shared: &Shared, driver: &Driver, additional_directories: &[PathBuf]) ->
         effort: driver.settings.effort,
         betas: Vec::new(),
     }
-}
-
-/// The notes of a transcript beside the conversation.
-#[derive(Default)]
-struct Noted {
-    schedules: Vec<Kept>,
-    /// The worktree that the main agent was in.
-    worktree: Option<EnteredPlace>,
-    /// Facts about other agents; of a resumed session alone.
-    agents: MainRecord,
-}
-
-impl Noted {
-    fn read(text: &[u8]) -> Self {
-        let (schedules, worktree) = (schedule::read(text), entered::noted(text));
-        Self { schedules, worktree, agents: MainRecord::default() }
-    }
-}
-
-/// The name of a definition's request for a worktree.
-const APART: &str = "isolation: worktree of the main agent";
-
-/// The worktree that the main agent is to begin in: as a person asks for it, or as its definition does.
-struct BeginsIn {
-    asked: Option<String>,
-    by_definition: Option<String>,
-}
-
-impl BeginsIn {
-    /// An agent whose definition says that it works apart does so as the main agent, too.
-    fn new(asked: Option<String>, agent: Option<&ActiveAgent>, session: SessionId) -> Self {
-        let works_apart = agent.is_some_and(|it| it.definition.isolation.is_some());
-        Self { asked, by_definition: works_apart.then(|| entered::usual_name(session)) }
-    }
-}
-
-/// Has the main agent work in the worktree that is asked for, or in the one that it was in. Gives its surroundings.
-async fn enter_worktree(
-    shared: &Shared,
-    agent: &Agent,
-    noted: Option<EnteredPlace>,
-    begins_in: BeginsIn,
-) -> Result<Environment, OpenError> {
-    let builder = &shared.delegation.builder;
-    let usual = builder.environment.clone();
-    tell_left(agent, &usual.cwd);
-    let BeginsIn { asked, by_definition } = begins_in;
-    let is_asked = asked.is_some();
-    // The one that it is in is as good as any other to an agent that only has to work apart.
-    let by_definition = by_definition.filter(|_| noted.is_none());
-    match (asked.or(by_definition), noted) {
-        (Some(name), noted) if noted.as_ref().is_none_or(|place| !place.is_named(&name)) => {
-            let (wanted, cancel) = (Wanted::Name(&name), CancellationToken::new());
-            let entering = Box::pin(builder.isolator.enter_worktree(agent, wanted, &cancel));
-            entering.await.map_err(|source| OpenError::Worktree {
-                asked_by: if is_asked { format!("--worktree {name}") } else { APART.to_owned() },
-                source: Box::new(source),
-            })?;
-        }
-        (_, Some(place)) => {
-            if let Err(error) = Box::pin(builder.isolator.reenter_worktree(agent, &place)).await {
-                let path = place.path.display();
-                let text = format!("this session worked in {path}, and no longer does: {error}");
-                agent.inform("warning", text);
-                return Ok(usual);
-            }
-        }
-        (_, None) => return Ok(usual),
-    }
-    let cwd = agent.workspace.root();
-    let git = Some(GitState::observe(&cwd, &builder.env).await);
-    Ok(Environment { cwd, git, ..usual })
-}
-
-/// Tells people of worktrees that a process left that died. Costs one look at a directory where there are none.
-fn tell_left(agent: &Agent, cwd: &Path) {
-    let dirs = repo_root(cwd).and_then(|root| GitDirs::of(&root));
-    let left = dirs.map(|dirs| left_in(&dirs.common)).unwrap_or_default();
-    if left.is_empty() {
-        return;
-    }
-    let left = left.iter().map(|entry| format!("{} ({})", entry.name(), entry.standing));
-    let text = format!(
-        "worktrees of agents are not in order here: {}; `centurion worktrees clean` mends them",
-        listed(left.collect::<Vec<_>>().iter(), ", ")
-    );
-    agent.inform("warning", text);
-}
-
-/// Opens the transcript and reads what it holds.
-fn open_journal(
-    options: &Options,
-    stamp: Stamp,
-) -> Result<(Arc<Journal>, Loaded, Noted), OpenError> {
-    let (storage, world) = (&options.storage, Arc::clone(&options.base.world));
-    let recording = storage.recording();
-    let point = storage.resumed_at;
-    if options.agents.lead.is_some() {
-        // The transcript is the lead's.
-        return Ok((Arc::new(Journal::nowhere(stamp, world)), Loaded::default(), Noted::default()));
-    }
-    let load = |text: &[u8]| (transcript::load(text), Noted::read(text));
-    let (journal, (loaded, noted)) = match (&options.start, &storage.transcript) {
-        (Start::New(_), Some(path)) => {
-            (Journal::new(path.clone(), stamp, world, recording), Default::default())
-        }
-        (Start::Resume(_), Some(path)) => {
-            // Locked before it is read: what another process has yet to write must not be missed.
-            let mut file = TranscriptFile::open(path)?;
-            let text = file.read()?;
-            let mut read = load(counted(&text, point)?);
-            // All of it: what was told after the point was told.
-            read.1.agents = MainRecord::read(&text);
-            let journal = Journal::resume(file, &read.0, stamp, world, recording);
-            if point.is_some() {
-                journal.branch_from(read.0.last)?;
-            }
-            (journal, read)
-        }
-        (Start::Fork { from, id }, Some(path)) => {
-            let text = read(storage.resumed.as_deref())?;
-            let text = counted(&text, point)?;
-            let earlier =
-                storage.resumed.as_deref().map(|it| it.with_extension("").join(FILE_HISTORY));
-            if let (Some(from), Some(to)) = (earlier, &storage.file_history) {
-                share_checkpoints(&from, to)
-                    .map_err(|source| OpenError::Read { path: from, source })?;
-            }
-            let (copied, read) = std::thread::scope(|scope| {
-                let copy = scope.spawn(|| TranscriptFile::copy(path, text, *from, *id));
-                let read = load(text);
-                (copy.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), read)
-            });
-            let mut copied = copied?;
-            if let Some(mirror) = &recording.mirror {
-                mirror.mirror(path, &copied.read()?);
-            }
-            (Journal::resume(copied, &read.0, stamp, world, recording), read)
-        }
-        (_, None) => {
-            let text = read(storage.resumed.as_deref())?;
-            (Journal::nowhere(stamp, world), load(counted(&text, point)?))
-        }
-    };
-    Ok((Arc::new(journal), loaded, noted))
-}
-
-/// The part of a transcript that counts.
-fn counted(text: &[u8], point: Option<ResumePoint>) -> Result<&[u8], OpenError> {
-    let Some(ResumePoint { record, drops }) = point else { return Ok(text) };
-    let kept = transcript::until(text, record).ok_or(OpenError::NoSuchRecord(record))?;
-    if let Some(prompt) = drops {
-        transcript::check_one_turn(&text[kept.len()..], prompt)?;
-    }
-    Ok(kept)
-}
-
-fn read(path: Option<&Path>) -> Result<Vec<u8>, OpenError> {
-    let Some(path) = path else { return Ok(Vec::new()) };
-    centurion_protocol::bounded::read_file(path, centurion_journal::MOST_TRANSCRIPT)
-        .map_err(|source| OpenError::Read { path: path.to_owned(), source })
 }
