@@ -273,11 +273,11 @@ pub(crate) struct SessionArgs {
     #[expect(clippy::option_option, reason = "a flag whose value may be left out")]
     pub(crate) resume: Option<Option<SessionId>>,
 
-    /// With --continue or --resume: leave that session as it is and go on in a copy
+    /// With --continue or --resume: leave that session as it is and continue in a copy
     #[arg(long)]
     pub(crate) fork_session: bool,
 
-    /// With --resume: go on behind this message, and leave what follows it behind
+    /// With --resume: continue behind this message, and leave what follows it behind
     #[arg(long, value_name = "MESSAGE", value_parser = record_id, requires = "resume")]
     pub(crate) resume_session_at: Option<RecordId>,
 

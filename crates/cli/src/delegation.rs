@@ -278,7 +278,7 @@ impl Found {
     }
 }
 
-/// The longest time that a member of a team goes on after it was asked to end.
+/// The longest time that a member of a team continues after it was asked to end.
 const TEARDOWN: Duration = Duration::from_mins(1);
 
 /// Whether agents with a name join a team.

@@ -30,7 +30,7 @@ const CONNECT: Duration = Duration::from_secs(30);
 
 /// The longest time that the first turn waits for all other servers. Most are there within a second; an old one that
 /// drops the question which protocol it speaks is greeted after two. A server that takes longer is slow or hangs: the
-/// run goes on, and later turns have its tools.
+/// run continues, and later turns have its tools.
 const FIRST_TURN: Duration = Duration::from_secs(5);
 
 /// The surroundings of a run's extensions.

@@ -1,4 +1,4 @@
-//! The settings of a run that goes on: read again when a file changes, and changed by its host.
+//! The settings of a run in progress: read again when a file changes, and changed by its host.
 
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@ pub(crate) use live::LiveView;
 pub(crate) use reader_watch::{ReaderWatch, lost_reader};
 pub(crate) use text::TextView;
 
-/// Standard output of a session, whose agents go on while its reader does not read.
+/// Standard output of a session, whose agents continue while its reader does not read.
 pub(crate) fn queue(dirs: &Dirs) -> OutputQueue {
     // On the disk of the transcripts; `/tmp` is memory on many machines.
     let place = dirs.own_projects_dir();

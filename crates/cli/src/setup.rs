@@ -159,7 +159,7 @@ struct RunWishes<'a> {
 struct Requests {
     model: Model,
     settings: RequestSettings,
-    /// Whether a resumed session goes on with the model it had.
+    /// Whether a resumed session continues with the model it had.
     restores_model: bool,
     /// The part of its thinking that the model shows.
     display: SharedDisplay,

@@ -5,7 +5,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Heard only where a terminal is ours: a run below `nohup` goes on without its terminal.
+    /// Heard only where a terminal is ours: a run below `nohup` continues without its terminal.
     hangup: Option<Signal>,
 }
 

@@ -48,7 +48,7 @@ impl Agent {
         self.with("maxTurns", json!(turns))
     }
 
-    /// Has it run in the background: the agent that starts it goes on, and is told when it has ended.
+    /// Has it run in the background: the agent that starts it continues, and is told when it has ended.
     pub fn in_background(self) -> Self {
         self.with("background", json!(true))
     }

@@ -81,7 +81,7 @@ enum Decision {
 }
 
 impl HookReply {
-    /// The agent goes on as if there were no hook.
+    /// The agent continues as if there were no hook.
     pub fn proceed() -> Self {
         Self::default()
     }
@@ -91,7 +91,7 @@ impl HookReply {
         Self { decision: Some(Decision::Allow), ..Self::default() }
     }
 
-    /// Denies a call, keeps a prompt from the model, or has an agent go on that wants to end. The model reads the reason.
+    /// Denies a call, keeps a prompt from the model, or has an agent continue that wants to end. The model reads the reason.
     pub fn block(reason: impl Into<String>) -> Self {
         Self { decision: Some(Decision::Block(reason.into())), ..Self::default() }
     }

@@ -96,7 +96,7 @@ pub struct Interrupter(Handle);
 
 impl Interrupter {
     /// Stops the main agent and all others. The prompt ends as [`Outcome::Interrupted`](crate::Outcome::Interrupted),
-    /// and the conversation can go on.
+    /// and the conversation can continue.
     pub fn interrupt(&self) {
         self.0.interrupt();
     }

@@ -88,7 +88,7 @@ pub(crate) struct Agent {
     report_room: AtomicUsize,
     /// The room in its conversation for results of the present calls.
     pub(crate) result_room: Mutex<ResultRoom>,
-    /// The point that agents started by the present calls go on from.
+    /// The point that agents started by the present calls continue from.
     fork_point: Mutex<Option<Arc<ForkPoint>>>,
     kept_prefixes: Mutex<KeptPrefixes>,
     skills: AgentSkills,
@@ -231,7 +231,7 @@ impl Agent {
         requests.thinking = settings.thinking;
     }
 
-    /// Sets what agents that the present calls start may go on from.
+    /// Sets what agents that the present calls start may continue from.
     pub(crate) fn set_fork_point(&self, point: Option<Arc<ForkPoint>>) {
         *self.fork_point.lock() = point;
     }

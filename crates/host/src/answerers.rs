@@ -221,7 +221,7 @@ mod tests {
         Err(Unanswered(why.to_owned()))
     }
 
-    /// Lets the wait go on as far as it can; gives how it ended, if it has.
+    /// Lets the wait continue as far as it can; gives how it ended, if it has.
     fn step<T>(wait: &mut Pin<Box<dyn Future<Output = T> + Send + '_>>) -> Option<T> {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         match wait.as_mut().poll(&mut context) {

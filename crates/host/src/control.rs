@@ -133,7 +133,7 @@ impl Control {
             }
             SessionRequest::GenerateSessionTitle { description } => {
                 let titled = handle.generate_title(&description).await;
-                // Hosts go on without one.
+                // Hosts continue without one.
                 json!({"title": titled.ok()})
             }
             SessionRequest::SideQuestion { question } => {
@@ -211,7 +211,7 @@ impl Control {
         Ok(json!({}))
     }
 
-    /// Stops what runs, and drops what waits if that is wanted. Agents in the background go on only where a person can
+    /// Stops what runs, and drops what waits if that is wanted. Agents in the background continue only where a person can
     /// end them one by one.
     fn interrupt(&self, cancel_queued: bool) -> Value {
         let waiting = self.handle.interrupt();

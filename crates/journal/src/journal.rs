@@ -71,7 +71,7 @@ struct JournalState {
     buffer: Vec<u8>,
 }
 
-/// A conversation that goes on without its earlier part.
+/// A conversation that continues without its earlier part.
 pub struct Compaction<'a> {
     /// The size of the part that was left out.
     pub data: BoundaryData,
@@ -207,7 +207,7 @@ impl Journal {
         Ok(uuid)
     }
 
-    /// Appends that the conversation goes on without its earlier part: all of it with one write, so that it is there
+    /// Appends that the conversation continues without its earlier part: all of it with one write, so that it is there
     /// whole or not at all.
     pub fn compact(&self, compaction: Compaction<'_>) -> Result<Compacted, JournalError> {
         let mut state = self.state.lock();
@@ -272,7 +272,7 @@ impl Journal {
         self.state.lock().round.records().contains(&record)
     }
 
-    /// Whether anything was answered since the conversation began, here and not in one that it goes on from.
+    /// Whether anything was answered since the conversation began, here and not in one that it continues from.
     pub fn has_round(&self) -> bool {
         !self.state.lock().round.records().is_empty()
     }
@@ -431,7 +431,7 @@ impl Journal {
     }
 
     /// Closes the file until there is something more to write: agents that wait their turn are many, and
-    /// files that may be open at once are few. Another process may go on with the conversation meanwhile.
+    /// files that may be open at once are few. Another process may continue with the conversation meanwhile.
     pub fn rest(&self) {
         let mut state = self.state.lock();
         state.target.rest();

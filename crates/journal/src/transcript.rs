@@ -39,7 +39,7 @@ pub struct Loaded {
     pub conversation: Conversation,
     /// The record that the next one follows.
     pub last: Option<RecordId>,
-    /// The newest round, for the journal that goes on writing.
+    /// The newest round, for the journal that continues writing.
     pub round: Round,
     /// The records that stay in the conversation at every compaction.
     pub standing: Standing,

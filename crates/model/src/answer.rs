@@ -202,7 +202,7 @@ impl PartialBlock {
             && (!self.is_stopped || self.text.trim().is_empty() || parse_input(&self.text).is_err())
     }
 
-    /// Whether the block stands in the answer as it is, however that goes on.
+    /// Whether the block stands in the answer as it is, however that continues.
     fn has_ended(&self) -> bool {
         self.is_stopped
             && match &self.start {

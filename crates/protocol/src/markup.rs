@@ -30,7 +30,7 @@ const NAMES: [&str; 15] = [
 /// The replacement for `<` in defused markup.
 const DEFUSED: &str = "&lt;";
 
-/// Whether the text ends here, or goes on in another block that a model reads behind it.
+/// Whether the text ends here, or continues in another block that a model reads behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Continuation {
     Ends,
@@ -42,7 +42,7 @@ pub fn contain(text: &str) -> Cow<'_, str> {
     contain_part(text, Continuation::Ends)
 }
 
-/// The same for a part of a text: where it goes on, its end must not begin a tag either.
+/// The same for a part of a text: where it continues, its end must not begin a tag either.
 pub fn contain_part(text: &str, continuation: Continuation) -> Cow<'_, str> {
     let mut contained = String::new();
     let mut copied = 0;

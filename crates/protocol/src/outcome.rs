@@ -66,7 +66,7 @@ pub enum Outcome {
     SchemaMismatch,
     /// The transcript could not be written, so nothing more was done.
     JournalFailed,
-    /// A hook put a call off: the run ends here and goes on with that call when the session is resumed.
+    /// A hook put a call off: the run ends here and continues with that call when the session is resumed.
     Deferred,
     /// The call that was put off is of a tool that is no longer there.
     DeferredUnavailable,

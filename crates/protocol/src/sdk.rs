@@ -236,7 +236,7 @@ pub struct Status {
     pub agent_id: Option<AgentId>,
 }
 
-/// A conversation goes on with a summary in the place of its earlier part.
+/// A conversation continues with a summary in the place of its earlier part.
 #[derive(Clone, Debug, Serialize)]
 pub struct CompactBoundary {
     pub content: &'static str,

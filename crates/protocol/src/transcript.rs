@@ -181,7 +181,7 @@ impl<'a> AttachmentBody<'a> {
     /// The kind of the attachment by which a conversation continues from an earlier record.
     pub const BRANCH: &'static str = "rewind";
 
-    /// Nothing for the model: the conversation goes on from the record that this line follows.
+    /// Nothing for the model: the conversation continues from the record that this line follows.
     pub fn branch() -> Self {
         let attachment = Attachment { kind: Self::BRANCH };
         Self { attachment, rendered: Vec::new(), rendered_role: "user" }

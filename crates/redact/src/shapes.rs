@@ -1,4 +1,4 @@
-//! Credentials that begin with a telling prefix and go on in one alphabet.
+//! Credentials that begin with a telling prefix and continue in one alphabet.
 
 use crate::Found;
 use crate::scan::{Class, Scan};

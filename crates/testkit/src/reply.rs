@@ -24,7 +24,7 @@ pub struct Reply {
 pub enum Fault {
     /// Closes the connection after this many pieces.
     Reset { after: usize },
-    /// Sends an event that is no JSON after this many pieces, then goes on.
+    /// Sends an event that is no JSON after this many pieces, then continues.
     Malformed { after: usize },
     /// Sends bytes that are no text after this many pieces.
     Garbage { after: usize },

@@ -20,7 +20,7 @@ impl Scratch {
     /// Makes the directories.
     ///
     /// # Panics
-    /// If the machine has no room for them: no test can go on then.
+    /// If the machine has no room for them: no test can continue then.
     pub fn new() -> Self {
         let scratch = Self { root: tempfile::tempdir().expect("a scratch directory") };
         for directory in [scratch.home(), scratch.project()] {

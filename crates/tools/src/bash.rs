@@ -280,7 +280,7 @@ fn reporting(input: &BashInput, context: &ToolContext) -> Reporting {
     }
 }
 
-/// The answer of a call whose command goes on without it.
+/// The answer of a call whose command continues without it.
 fn in_background(shell: &BackgroundShell, mut notes: Vec<String>) -> ToolOutput {
     notes.push(format!(
         "Runs in the background as task {}. Its output goes to {}; you are told when it ends.",

@@ -36,7 +36,7 @@ pub struct ToolContext {
     pub decided: Option<Access>,
     /// Whether a person has approved this very call.
     pub is_approved: bool,
-    /// Whether the agent goes on in the directory in which its shell ends.
+    /// Whether the agent continues in the directory in which its shell ends.
     pub moves_agent: bool,
 }
 

@@ -124,7 +124,7 @@ impl ShellExit {
 pub enum Waited {
     /// The command has ended.
     Ended(ShellResult),
-    /// The command goes on in the background: a person let the call go on without it.
+    /// The command continues in the background: a person let the call continue without it.
     Moved(BackgroundShell),
 }
 
@@ -193,7 +193,7 @@ impl Shells {
     }
 
     /// Runs a command to its end, its timeout, or the cancellation; then everything that it started
-    /// is gone, unless it ended by itself and left processes behind on purpose. A person may let the call go on
+    /// is gone, unless it ended by itself and left processes behind on purpose. A person may let the call continue
     /// without the command, which is a background shell from then on, told of by `reporting`.
     ///
     /// `limit` bounds the characters of the output.
@@ -237,12 +237,12 @@ impl Shells {
         }))
     }
 
-    /// Lets every call that waits for a command go on without it; how many did.
+    /// Lets every call that waits for a command continue without it; how many did.
     pub fn release_all(&self) -> usize {
         self.foreground.release_all()
     }
 
-    /// Lets this call go on without the command that it waits for; whether it waited for one.
+    /// Lets this call continue without the command that it waits for; whether it waited for one.
     pub fn release(&self, call: &ToolUseId) -> bool {
         self.foreground.release(call)
     }

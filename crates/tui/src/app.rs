@@ -44,7 +44,7 @@ pub type DeskFuture = Pin<Box<dyn Future<Output = Vec<Fact>>>>;
 
 /// The program around the terminal: files, other programs, other sessions.
 pub trait Desk {
-    /// Does what the session cannot do. Other work goes on meanwhile.
+    /// Does what the session cannot do. Other work continues meanwhile.
     fn carry_out(&self, effect: Effect) -> DeskFuture;
 
     /// Has a person change a text in an editor, which has the terminal until then.

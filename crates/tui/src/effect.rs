@@ -25,7 +25,7 @@ pub enum Effect {
     StopTask(AgentId),
     /// Stops all agents in the background.
     StopAll,
-    /// Lets the calls that wait go on: of one agent, or all.
+    /// Lets the calls that wait continue: of one agent, or all.
     Background(Option<AgentId>),
     /// Answers a question, in the shape of the public protocol.
     Answer { number: AskNumber, answer: Value },

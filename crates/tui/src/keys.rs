@@ -82,7 +82,7 @@ impl Bindings {
         }
     }
 
-    /// The action of one key in a place itself. No chord begins or goes on by this.
+    /// The action of one key in a place itself. No chord begins or continues by this.
     pub(crate) fn own(&self, context: Context, key: Key) -> Option<Action> {
         let is_alone = self.begun.is_empty();
         self.bound(context, &[key]).filter(|_| is_alone)?.action

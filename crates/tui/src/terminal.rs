@@ -155,7 +155,7 @@ impl Terminal {
         modes::set(self.tty.get_ref().as_fd(), kept)
     }
 
-    /// Undoes the modes and stops this process group, as Ctrl+Z does elsewhere; returns when it goes on.
+    /// Undoes the modes and stops this process group, as Ctrl+Z does elsewhere; returns when it continues.
     pub fn stop_process(&mut self) -> io::Result<()> {
         self.suspend()?;
         rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;

@@ -189,7 +189,7 @@ fn shells(model: &Model, columns: u16) -> Vec<Line> {
     rows.collect()
 }
 
-/// The time after which a person is told how to let a call go on in the background.
+/// The time after which a person is told how to let a call continue in the background.
 const BACKGROUND_HINT: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// The frames of the spinner.

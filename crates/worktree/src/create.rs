@@ -290,7 +290,7 @@ async fn open(
         None => None,
     };
     if let Some(operation) = begun {
-        // Only the repository knows of it: the agent's git could not go on with it.
+        // Only the repository knows of it: the agent's git could not continue with it.
         let reason = operation.explain(&record);
         return Err(CreateError::Unusable { path, reason });
     }

@@ -142,7 +142,7 @@ pub(crate) async fn bring(
     let conflict = rest.has_conflicts.then_some(Operation::Conflict);
     let operation = Operation::in_progress(&own).or(conflict);
     match operation {
-        // Its files are gone, by another hand: there is nothing to go on with.
+        // Its files are gone, by another hand: there is nothing to continue with.
         _ if !record.path.is_dir() => record.is_out = false,
         None => {
             let at = if is_on_branch { Head::Branch } else { Head::Commit(&at) };
@@ -150,7 +150,7 @@ pub(crate) async fn bring(
             record.is_out = false;
             notes.extend(head.is_none().then(|| unborn_note(record)));
         }
-        // It goes on where it was begun. A person may have led the worktree's git elsewhere.
+        // It continues where it was begun. A person may have led the worktree's git elsewhere.
         Some(operation) => {
             private::point(&record.path, &own)?;
             notes.push(operation.explain_out(record));

@@ -1,4 +1,4 @@
-//! Flags that published SDKs, adapters and scripts pass and that mean nothing here: a run that has them goes on with one
+//! Flags that published SDKs, adapters and scripts pass and that mean nothing here: a run that has them continues with one
 //! warning. A flag that asks for a limit is never among them: what cannot be kept is refused.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};

@@ -17,7 +17,7 @@ pub(super) const SCENARIO: &str = include_str!("team.json");
 pub(super) const PROMPT: &str =
     "Check the three scripts as a team, and write what was found into CHECKS.md.";
 
-/// The longest time that a member goes on after it was asked to end.
+/// The longest time that a member continues after it was asked to end.
 const TEARDOWN: Duration = Duration::from_mins(1);
 
 fn name() -> TeamName {

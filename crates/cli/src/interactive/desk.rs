@@ -378,7 +378,7 @@ async fn output_of(mut command: tokio::process::Command) -> (String, bool) {
     let mut errors = Vec::new();
     if let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) {
         let (mut out, mut err) = (out.take(MOST_OUTPUT), err.take(MOST_OUTPUT));
-        // Output beyond the limit is not read, and a program that goes on writing is ended with this.
+        // Output beyond the limit is not read, and a program that continues writing is ended with this.
         let _ = tokio::join!(out.read_to_end(&mut bytes), err.read_to_end(&mut errors));
     }
     let is_success = child.wait().await.is_ok_and(|status| status.success());

@@ -45,7 +45,7 @@ pub(super) fn run(
     json: bool,
     output: &Output,
 ) -> anyhow::Result<ExitCode> {
-    // Locked before it is read: a session that is open goes on meanwhile.
+    // Locked before it is read: a session that is open continues meanwhile.
     let mut file = TranscriptFile::open(path)?;
     let history = FileHistory::read(&file.read()?);
     let Some(to) = args.to else {

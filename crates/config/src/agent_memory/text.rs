@@ -29,7 +29,7 @@ const SHOWN_SESSIONS: usize = 5;
 pub struct MemoryText {
     /// Empty where nothing was written yet.
     pub content: String,
-    /// Whether the file goes on.
+    /// Whether the file continues.
     pub is_cut: bool,
     /// The reason why the file cannot be read, if so.
     pub problem: Option<Problem>,

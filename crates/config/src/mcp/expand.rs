@@ -51,7 +51,7 @@ fn replace<'t>(
     let mut rest = text;
     while let Some((before, from)) = rest.split_once("${") {
         expanded.push_str(before);
-        // A variable does not go on behind the beginning of the next one.
+        // A variable does not continue behind the beginning of the next one.
         let own = from.find("${").unwrap_or(from.len());
         let end = from.get(..own).and_then(|own| own.find('}'));
         let value = end.and_then(|end| {

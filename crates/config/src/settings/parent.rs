@@ -92,7 +92,7 @@ fn divide(
                     kept.insert(name, below.into());
                 }
             }
-            // The administrator's own hooks go on.
+            // The administrator's own hooks continue.
             value if path == "disableAllHooks" => {
                 if value != false && value != "false" {
                     kept.insert("allowManagedHooksOnly".to_owned(), true.into());

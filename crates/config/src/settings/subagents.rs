@@ -35,7 +35,7 @@ pub struct SubagentSettings {
     pub summaries: bool,
     /// The kind of session that the main agent leads.
     pub mode: Option<Sourced<SessionMode>>,
-    /// After how long an agent that is waited for goes on in the background; zero is never.
+    /// After how long an agent that is waited for continues in the background; zero is never.
     pub auto_background: Option<Duration>,
     /// After how long without a sign of life an agent counts as stalled; zero is never.
     pub stall: Option<Duration>,

@@ -818,7 +818,7 @@ fn segments(text: &str) -> Vec<SimpleCommand> {
             _ => at + 1,
         };
         let end = end.min(letters.len());
-        // A line that goes on is one word.
+        // A line that continues is one word.
         let piece: String = letters[at..end].iter().collect();
         splitter.token.push_str(&if letter == '"' { piece.replace("\\\n", "") } else { piece });
         at = end;

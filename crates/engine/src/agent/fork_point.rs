@@ -46,7 +46,7 @@ pub(crate) struct ForkPoint {
     pub(crate) cached: Option<Cached>,
     /// The provider's count for the last answer, if there was one.
     pub(crate) used: Option<Usage>,
-    /// Made for the first agent that goes on from here, and the same for all others.
+    /// Made for the first agent that continues from here, and the same for all others.
     pub(crate) digests: OnceLock<PointDigests>,
 }
 

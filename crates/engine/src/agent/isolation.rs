@@ -356,7 +356,7 @@ impl Isolator {
         Ok(HookedPlace { path, checkout: (home, top), kept })
     }
 
-    /// The worktree of an agent that goes on, possibly in another process.
+    /// The worktree of an agent that continues, possibly in another process.
     pub(crate) fn again(&self, spec: &WorktreeSpec) -> Result<Arc<AgentWorktree>, IsolationError> {
         let known = self.known.lock().get(&spec.path).and_then(Weak::upgrade);
         match known {

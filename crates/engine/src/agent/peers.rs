@@ -98,7 +98,7 @@ impl Peers {
         *address == PeerAddress::Session(self.own.session)
     }
 
-    /// Takes no more messages, unless one waits to be read: then the session goes on.
+    /// Takes no more messages, unless one waits to be read: then the session continues.
     fn close_if_idle(&self, shared: &Shared) -> bool {
         let mut state = self.state.lock();
         let is_owed = !shared.queue.is_abandoned() && !shared.queue.due(None).is_empty();

@@ -61,11 +61,11 @@ pub(crate) struct Task {
     /// The limit and the spending over all its runs.
     pub(crate) account: Arc<Account>,
     state: Mutex<TaskState>,
-    /// Held by a caller that speaks to it or sets it to work again, so that callers do so one after another.
+    /// Held by a caller that sends it a message or resumes it, so that callers do so one after another.
     access: Mutex<()>,
     /// True if it has ended, for callers that wait.
     ended: watch::Sender<bool>,
-    /// Until when it may go on, if the lead of its team has asked it to end.
+    /// Until when it may continue, if the lead of its team has asked it to end.
     teardown: watch::Sender<Option<Instant>>,
     /// The word for the place of its process. Its end is told under the lock of the state, and says it.
     back_end: Mutex<&'static str>,
@@ -346,7 +346,7 @@ impl Task {
         self.state.lock()
     }
 
-    /// The holder of this guard is the only one that speaks to the agent or sets it to work.
+    /// The holder of this guard is the only one that sends the agent messages or resumes it.
     pub(crate) fn hold_access(&self) -> MutexGuard<'_, ()> {
         self.access.lock()
     }
@@ -419,7 +419,7 @@ impl Task {
         *self.back_end.lock()
     }
 
-    /// Sets until when it may go on.
+    /// Sets until when it may continue.
     pub(crate) fn set_teardown(&self, until: Option<Instant>) {
         self.teardown.send_replace(until);
     }
@@ -500,7 +500,7 @@ impl Task {
         Posted::Queued
     }
 
-    /// Ends the run, unless it would be a success and something waits to be read: then it goes on, and there is
+    /// Ends the run, unless it would be a success and something waits to be read: then it continues, and there is
     /// no end. `record` writes the end down, and `tell` makes news of it where no waiting call takes the result.
     /// All under one lock: nothing can be posted in between, and a caller that sees the end finds its record and
     /// its news.

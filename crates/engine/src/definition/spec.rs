@@ -217,7 +217,7 @@ impl AgentSpec {
         self
     }
 
-    /// Tells whether it goes on with its parent's conversation as if it were the parent.
+    /// Tells whether it continues with its parent's conversation as if it were the parent.
     pub(crate) fn is_fork(&self) -> bool {
         self.context.as_ref().is_some_and(|context| context.prefix.is_some())
     }

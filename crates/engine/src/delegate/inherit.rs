@@ -1,4 +1,4 @@
-//! Agents that begin with the conversation of another: forks, which go on as that agent with one task, and agents whose
+//! Agents that begin with the conversation of another: forks, which continue as that agent with one task, and agents whose
 //! definition asks for it (`forkContext`), which have a prompt and tools of their own.
 //!
 //! Nothing is copied. In memory the conversation is shared; on disk the record of the agent refers to its parent's
@@ -79,7 +79,7 @@ impl Inheritance {
         self.point.counted.filter(|_| self.what == Inherits::All)
     }
 
-    /// Has a driver go on with the conversation, unless it has done so before.
+    /// Has a driver continue with the conversation, unless it has done so before.
     pub(crate) fn set_up(&self, driver: &mut Driver, has_begun: bool) {
         let point = &self.point;
         driver.known_servers.announced = point.announced.clone();

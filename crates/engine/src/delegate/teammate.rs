@@ -168,7 +168,7 @@ pub(super) fn settle_team(shared: &Shared, task: &Task) {
     team.show();
 }
 
-/// Shows observers that a member begins, or goes on after a rest.
+/// Shows observers that a member begins, or continues after a rest.
 pub(super) fn show_started(shared: &Arc<Shared>, task: &Task, beginning: RunStart) {
     let (run, task_id) = (task.run(), task.id.to_string());
     if beginning == RunStart::Resumed {

@@ -381,7 +381,7 @@ impl Queue {
         state.listeners.insert(agent.clone());
     }
 
-    /// An agent reads nothing more; `None` if something is pending for it, and then it goes on. See
+    /// An agent reads nothing more; `None` if something is pending for it, and then it continues. See
     /// [`Queue::leave`].
     pub(crate) fn leave_if_idle(&self, agent: &AgentId, heir: Option<&AgentId>) -> Option<usize> {
         let state = self.state.lock();

@@ -160,7 +160,7 @@ impl Field {
         let (from, to) = match range.split_once('-') {
             _ if range == "*" => (self.least, self.most),
             Some((from, to)) => self.range(from, to)?,
-            // Steps that begin somewhere go on to the end.
+            // Steps that begin somewhere continue to the end.
             None => {
                 let from = self.number(range)?;
                 (from, if step.is_some() { self.most } else { from })

@@ -103,15 +103,15 @@ impl Handle {
         None
     }
 
-    /// Lets every call that waits for an agent go on without it, and every call of the main agent that waits for a
-    /// command; how many did. Other agents go on waiting for their own commands.
+    /// Lets every call that waits for an agent continue without it, and every call of the main agent that waits for a
+    /// command; how many did. Other agents continue waiting for their own commands.
     pub fn background_all(&self) -> usize {
         let agents = self.0.delegation.running().iter().filter(|task| task.detach()).count();
         let main = self.0.main_agent();
         agents + main.map_or(0, |agent| agent.workspace.shells.release_all())
     }
 
-    /// Lets this call go on without the agent or the command that it waits for; whether it waited for one.
+    /// Lets this call continue without the agent or the command that it waits for; whether it waited for one.
     pub fn background_call(&self, call: &ToolUseId) -> bool {
         let running = self.0.delegation.running();
         running.iter().any(|task| task.run().call == *call && task.detach())

@@ -76,7 +76,7 @@ impl Start {
     }
 }
 
-/// A place in a transcript from which a session goes on. What follows it there is left behind.
+/// A place in a transcript from which a session continues. What follows it there is left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumePoint {
     /// The last record that counts.
@@ -92,7 +92,7 @@ pub struct Storage {
     pub transcript: Option<PathBuf>,
     /// The transcript to resume or fork from.
     pub resumed: Option<PathBuf>,
-    /// The point in that transcript at which the session goes on, if not at its end.
+    /// The point in that transcript at which the session continues, if not at its end.
     pub resumed_at: Option<ResumePoint>,
     /// Output too large for an answer, private to the session.
     pub output_dir: PathBuf,
@@ -208,7 +208,7 @@ pub struct Options {
     pub model: Model,
     pub settings: RequestSettings,
     pub context: ContextRules,
-    /// True if a resumed session goes on with the model it had.
+    /// True if a resumed session continues with the model it had.
     pub restores_model: bool,
     pub prompt: PromptOptions,
     /// The instruction files that apply; `None` leaves them out.

@@ -1,4 +1,4 @@
-//! Bringing files back to what they were at a prompt, while the session goes on.
+//! Bringing files back to what they were at a prompt, while the session continues.
 
 use std::convert::Infallible;
 

@@ -90,7 +90,7 @@ impl Session {
     async fn refuse(&mut self, mut run: Run, items: &[Item], error: &JournalError) -> RunEnd {
         run.outcome = Outcome::JournalFailed;
         run.errors.push(error.to_string());
-        // Mail stays pending in the transcript, for the process that goes on with it.
+        // Mail stays pending in the transcript, for the process that continues with it.
         let ids: Vec<_> = items.iter().map(|item| item.id).collect();
         self.shared.queue.delivered(&ids);
         let origin = items.first().and_then(Item::origin_for_hosts);

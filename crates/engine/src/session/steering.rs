@@ -95,7 +95,7 @@ impl Handle {
         self.0.delegation.find(agent).is_some_and(|task| task.stop(Stopper::Person))
     }
 
-    /// Lets the call that waits for an agent go on without it; whether one waited.
+    /// Lets the call that waits for an agent continue without it; whether one waited.
     pub fn background_agent(&self, agent: &str) -> bool {
         self.0.delegation.find(agent).is_some_and(|task| task.is_running() && task.detach())
     }

@@ -264,7 +264,7 @@ impl Run {
 enum Step {
     /// These calls are to be run.
     Calls(Vec<ToolUse>),
-    /// The provider paused in the middle of a turn: ask it to go on.
+    /// The provider paused in the middle of a turn: ask it to continue.
     Continue,
     /// The model has something to say and ended its turn.
     End,

@@ -30,7 +30,7 @@ pub struct LoadedPlugins {
     pub problem_count: usize,
 }
 
-/// The failure to read settings or plugins. The session goes on with the plugins that it knows.
+/// The failure to read settings or plugins. The session continues with the plugins that it knows.
 #[derive(Debug, Error)]
 #[error("plugins cannot be read again: {0}")]
 pub struct PluginsUnreadable(pub String);

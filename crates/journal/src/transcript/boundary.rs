@@ -1,4 +1,4 @@
-//! Boundaries: places where a conversation went on without its earlier part.
+//! Boundaries: places where a conversation continued without its earlier part.
 //!
 //! A boundary is written together with what stands for that part, and names the earlier records that are still sent. It
 //! counts only if all that was written with it is there.

@@ -40,7 +40,7 @@ pub struct RateLimitEvent {
     pub rate_limit_info: RateLimit,
 }
 
-/// The main agent's model goes on thinking.
+/// The main agent's model continues thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ThinkingTokens {
     /// The estimated tokens of the present block.

@@ -1,4 +1,4 @@
-//! The calls that wait for a command, each with a way to let it go on without the command.
+//! The calls that wait for a command, each with a way to let it continue without the command.
 
 use centurion_protocol::ToolUseId;
 use indexmap::IndexMap;
@@ -41,7 +41,7 @@ pub(super) struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    /// Resolves when the call is to go on without its command.
+    /// Resolves when the call is to continue without its command.
     pub(super) async fn released(&self) {
         self.release.cancelled().await;
     }

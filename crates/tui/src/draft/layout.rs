@@ -85,7 +85,7 @@ impl DraftLayout {
                 return at;
             }
         }
-        // The end of a row that goes on is the start of the next one: stay in the row.
+        // The end of a row that continues is the start of the next one: stay in the row.
         let goes_on =
             self.rows.get(usize::from(row) + 1).is_some_and(|next| next.start == range.end);
         if goes_on { range.end.saturating_sub(1).max(range.start) } else { range.end }

@@ -239,7 +239,7 @@ fn scroll(model: &mut Model, step: isize) {
     }
 }
 
-/// Begins to write words in the dialog, or goes on with those that were left.
+/// Begins to write words in the dialog, or continues with those that were left.
 fn write(model: &mut Model, purpose: Purpose, text: &str) {
     if let Some(dialog) = &mut model.asks.dialog {
         dialog.words = dialog.aside.take_if(|it| it.purpose == purpose && it.given == text);

@@ -409,7 +409,7 @@ fn jump(viewer: &mut Viewer, pane: Pane, up: bool) {
     }
 }
 
-/// Takes an older page of the transcript that is viewed, and goes on with a search.
+/// Takes an older page of the transcript that is viewed, and continues with a search.
 pub(super) fn page_came(
     model: &mut Model,
     agent: Option<&AgentId>,

@@ -103,7 +103,7 @@ impl Model {
         let Some(menu) = self.menu.take() else { return false };
         let Some(entry) = menu.entries.get(menu.selected) else { return false };
         let Some((_, graphemes)) = self.draft().and_then(Draft::completion) else { return false };
-        // A directory goes on: what is in it comes next.
+        // A directory continues: what is in it comes next.
         let end = if entry.word.ends_with('/') { "" } else { " " };
         let word = format!("{}{end}", entry.word);
         self.draft_mut().complete(graphemes, &word);

@@ -105,7 +105,7 @@ fn finished(text: &str) -> usize {
     end
 }
 
-/// Whether the beginning of a line is enough to know that no list goes on with it.
+/// Whether the beginning of a line is enough to know that no list continues with it.
 fn could_begin(line: &str, is_list: bool) -> bool {
     !is_list || line.ends_with('\n') || line.trim().chars().count() > 4
 }

@@ -133,7 +133,7 @@ struct OpenFence {
 impl OpenFence {
     fn opened_by(line: &str, start: usize, number: usize) -> Option<Self> {
         let (mark, length, info) = fence_of(line)?;
-        // A line that looks like a fence and goes on with backticks is code within a line.
+        // A line that looks like a fence and continues with backticks is code within a line.
         if mark == '`' && info.contains('`') {
             return None;
         }

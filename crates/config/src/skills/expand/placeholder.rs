@@ -142,7 +142,7 @@ fn longest_name(names: &HashMap<&str, usize>, text: &str) -> Option<(usize, usiz
     longest
 }
 
-/// Checks that a name before this text goes on in it. Letters beyond ASCII end one: languages that
+/// Checks that a name before this text continues in it. Letters beyond ASCII end one: languages that
 /// write no blanks between words put them directly behind.
 fn continues_name(rest: &str) -> bool {
     rest.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

@@ -2,7 +2,7 @@
 //!
 //! Such a worktree is an ordinary one, on the repository's own git. The agent's tools work there from then on, and its
 //! file tools write in no other checkout of the repository until it comes back. Its transcript notes where it is, so
-//! that a resumed session goes on there.
+//! that a resumed session continues there.
 
 use std::path::{Path, PathBuf};
 

@@ -157,7 +157,7 @@ fn member_mode(spec: &AgentSpec, approved: Option<Mode>) -> Option<OwnMode> {
 }
 
 /// The first items of a resumed agent: the task that its process did not come to tell
-/// it, the mail that waited, and the message that sets it to work.
+/// it, the mail that waited, and the message that resumes it.
 fn left_unread(shared: &Shared, task: &Task, transcript: &[u8], mail: &Mail) -> Vec<Item> {
     let missed = recall::unread_prompt(transcript);
     let mut items =

@@ -40,7 +40,7 @@ impl Session {
             is_approved: false,
             moves_agent: true,
         };
-        // The model reads more about it than the person does: that it is an agent's text, and how to go on with that.
+        // The model reads more about it than the person does: that it is an agent's text, and how to continue with that.
         let (told, end) = match carry_out_skill(&self.shared, &agent, &skill, &context).await {
             Ok(launched) => {
                 let told = launched.for_model(&agent).map(|output| output.as_text());

@@ -120,7 +120,7 @@ impl Session {
         CommandEnd::Said(format!("The session is called {title} from now on."))
     }
 
-    /// Begins a new conversation. What was said stays in the transcript, and agents in the background go on. To hooks it is
+    /// Begins a new conversation. What was said stays in the transcript, and agents in the background continue. To hooks it is
     /// the end of one session and the start of another.
     pub(super) async fn clear(
         &mut self,

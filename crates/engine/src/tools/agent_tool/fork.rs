@@ -103,7 +103,7 @@ pub(super) async fn prepare(
     })
 }
 
-/// Checks that the caller may be forked as the call asks. Returns the point that the fork goes on from.
+/// Checks that the caller may be forked as the call asks. Returns the point that the fork continues from.
 fn check(shared: &Shared, caller: &Agent, input: &AgentInput) -> Result<Arc<ForkPoint>, Refusal> {
     let rules = &shared.delegation.rules;
     if !rules.forks {

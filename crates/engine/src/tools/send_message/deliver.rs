@@ -1,4 +1,4 @@
-//! One message on its way: whom it is for, and what became of it. The receipt is given after the message is on disk.
+//! The delivery of one message: its recipient and its receipt. The receipt is given after the message is on disk.
 
 use std::sync::Arc;
 

@@ -66,7 +66,7 @@ impl Driver {
         outcome
     }
 
-    /// The point that agents started by these calls go on from.
+    /// The point that agents started by these calls continue from.
     fn fork_point(
         &self,
         run: &Run,

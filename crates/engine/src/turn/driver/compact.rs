@@ -1,4 +1,4 @@
-//! Compaction: a conversation goes on with a summary in the place of its earlier part.
+//! Compaction: a conversation continues with a summary in the place of its earlier part.
 //!
 //! It happens before the conversation outgrows its window, when a person asks for it (`/compact`), and when a provider
 //! refuses a request as too long. What stays word for word: the newest round (the last answer and all behind it), the
@@ -363,7 +363,7 @@ impl Driver {
         Ok(said.filter(|text| !text.trim().is_empty()).collect::<Vec<_>>().join("\n\n"))
     }
 
-    /// Records the shorter conversation, and goes on with it.
+    /// Records the shorter conversation, and continues with it.
     fn take_over(
         &mut self,
         shorter: Shorter,
@@ -432,7 +432,7 @@ impl Driver {
     }
 
     /// Records and shows that a compaction failed. `overflow` in the record: the conversation does not fit, so that the run
-    /// ends; after another failure of an automatic compaction the run goes on.
+    /// ends; after another failure of an automatic compaction the run continues.
     fn tell_failed(
         &self,
         error: CompactError,

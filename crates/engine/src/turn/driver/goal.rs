@@ -36,7 +36,7 @@ impl Driver {
         }
     }
 
-    /// The reason why the agent has to go on, if a person set a goal that is not reached. One that is reached is over.
+    /// The reason why the agent has to continue, if a person set a goal that is not reached. One that is reached is over.
     pub(super) async fn goal_missed(
         &mut self,
         run: &Run,

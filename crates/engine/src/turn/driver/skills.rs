@@ -74,7 +74,7 @@ impl Driver {
         if earlier.as_ref() == Some(&text) {
             return None;
         }
-        // A session that goes on may have it in its conversation.
+        // A session that continues may have it in its conversation.
         (earlier.is_some() || !self.has_said(&text)).then_some(text)
     }
 

@@ -1,4 +1,4 @@
-//! The end of a turn: hooks may want the agent to go on.
+//! The end of a turn: hooks may want the agent to continue.
 
 use std::sync::Arc;
 

@@ -121,7 +121,7 @@ impl Driver {
             budget: Arc::clone(&self.dispatch.agent.budget),
             ceiling: None,
             longest: Some(LONGEST_ANSWER * most),
-            // The work cannot go on without it.
+            // The work cannot continue without it.
             patience: Patience::Full,
         };
         fork.ask(&self.shared).await
