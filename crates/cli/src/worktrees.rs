@@ -90,7 +90,7 @@ struct WorktreesContext {
 
 pub(crate) async fn run(args: WorktreesArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
-    let found = centurion_tools::Git::find(&surroundings.env, &surroundings.cwd);
+    let found = centurion_tools::InstalledGit::find(&surroundings.env, &surroundings.cwd);
     let program = found.context("there is no git on this machine")?.program().to_owned();
     let runner = Arc::new(GuardedGit::new(guard()?));
     let worktrees = Worktrees::new(Git::new(program, &surroundings.env, runner));

@@ -5,7 +5,7 @@
 //! nothing, and read nothing outside the repository (see [`Reader`](centurion_sandbox::Reader)). Where the kernel
 //! cannot do that, git does not run.
 //!
-//! [`Git::fetching`] fetches a repository into a new directory, where nothing is configured yet.
+//! [`InstalledGit::fetching`] fetches a repository into a new directory, where nothing is configured yet.
 
 #[cfg(test)]
 mod tests;
@@ -75,12 +75,12 @@ pub struct GitText {
 
 /// An installed git, and the variables that it gets.
 #[derive(Clone, Debug)]
-pub struct Git {
+pub struct InstalledGit {
     program: PathBuf,
     home: BTreeMap<String, String>,
 }
 
-impl Git {
+impl InstalledGit {
     /// Finds the first git of the user's search path that is a program and not a script. Skips entries that are
     /// relative or lie below `untrusted`.
     pub fn find(env: &Env, untrusted: &Path) -> Option<Self> {

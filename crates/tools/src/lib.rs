@@ -56,7 +56,7 @@ pub use context::{
 };
 pub use edit::Edit;
 pub use exit_plan_mode::Plan;
-pub use git::{Git, GitPlaces, GitText};
+pub use git::{GitPlaces, GitText, InstalledGit};
 pub use glob::Glob;
 pub use grep::Grep;
 pub use host_files::{FileView, view_file};

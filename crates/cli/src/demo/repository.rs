@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 use centurion_protocol::Env;
-use centurion_tools::Git;
+use centurion_tools::InstalledGit;
 
 const SUM: &str = r#"#!/usr/bin/env bash
 # Adds up its arguments.
@@ -66,7 +66,7 @@ pub(super) fn is_merged(project: &Path) -> bool {
 
 fn git(env: &Env, project: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     // The user's own git configuration (signing, hooks, templates) stays out of the demo.
-    let status = Git::fetching(env, project)
+    let status = InstalledGit::fetching(env, project)
         .context("git is needed for the demo")?
         .args(["-c", "user.name=Demo", "-c", "user.email=demo@localhost"])
         .args(arguments)

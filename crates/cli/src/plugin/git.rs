@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use centurion_config::plugins::{GitSource, without_secrets};
 use centurion_config::repository::GitDirs;
 use centurion_protocol::Env;
-use centurion_tools::{Git, GitPlaces};
+use centurion_tools::{GitPlaces, InstalledGit};
 
 use crate::output::printable;
 
@@ -51,7 +51,7 @@ pub(super) fn head(env: &Env, directory: &Path) -> Option<String> {
 fn head_within(env: &Env, directory: &Path, patience: Duration) -> Option<String> {
     let work_tree = directory.canonicalize().ok()?;
     let dirs = GitDirs::of(&work_tree)?;
-    let git = Git::find(env, &work_tree)?;
+    let git = InstalledGit::find(env, &work_tree)?;
     let places = GitPlaces { work_tree, directories: vec![dirs.own, dirs.common] };
     let mut command = git.reading(&places, &["rev-parse", "--verify", "HEAD"]).ok()?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -74,7 +74,7 @@ fn head_within(env: &Env, directory: &Path, patience: Duration) -> Option<String
 }
 
 fn git(env: &Env, directory: &Path) -> anyhow::Result<Command> {
-    Git::fetching(env, directory).context("git cannot be started")
+    InstalledGit::fetching(env, directory).context("git cannot be started")
 }
 
 fn run(mut command: Command, source: &GitSource) -> anyhow::Result<()> {

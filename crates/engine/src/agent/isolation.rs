@@ -18,7 +18,7 @@ use centurion_permissions::Apart;
 use centurion_protocol::{AgentId, Env, SessionId};
 use centurion_sandbox::Support;
 use centurion_tools::guard::GuardProgram;
-use centurion_tools::{Git as FoundGit, Guarantee, IsolatedPlaces, SandboxPolicy, WorktreePaths};
+use centurion_tools::{Guarantee, InstalledGit, IsolatedPlaces, SandboxPolicy, WorktreePaths};
 use centurion_worktree::{
     Checkout, CheckoutError, Contents, CreateError, Finished, Git, MendError, Mended, Owner,
     PlaceError, Report, Settled, Slug, SlugError, Wish, Worktree, Worktrees, check_directory,
@@ -210,7 +210,7 @@ impl Isolator {
 
     pub(crate) fn worktrees(&self) -> Option<&Worktrees> {
         let look = || {
-            let program = FoundGit::find(&self.env, &self.cwd)?.program().to_owned();
+            let program = InstalledGit::find(&self.env, &self.cwd)?.program().to_owned();
             let runner = Arc::new(GuardedGit::new(self.guard.clone()));
             Some(Worktrees::new(Git::new(program, &self.env, runner)))
         };

@@ -75,7 +75,7 @@ impl Hostile {
     async fn read(&self, arguments: &[&str]) -> Option<String> {
         let root = self.path("repo");
         let places = GitPlaces { work_tree: root.clone(), directories: Vec::new() };
-        let git = Git::find(&self.env, &root).unwrap();
+        let git = InstalledGit::find(&self.env, &root).unwrap();
         git.read(&places, arguments).await.map(|text| text.text)
     }
 
@@ -258,9 +258,10 @@ fn git_is_found_outside_of_the_repository_only() {
     let program = |path: &str, name: &str| {
         let file = hostile.path(name);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::copy(Git::find(&hostile.env, Path::new("/nowhere")).unwrap().program, &file).unwrap();
+        fs::copy(InstalledGit::find(&hostile.env, Path::new("/nowhere")).unwrap().program, &file)
+            .unwrap();
         let env = Env::from([("PATH", format!("{path}:{}", own.display()).as_str())]);
-        Git::find(&env, &hostile.path("repo")).map(|git| git.program)
+        InstalledGit::find(&env, &hostile.path("repo")).map(|git| git.program)
     };
     let bin = hostile.path("repo/bin");
     let found = program(bin.to_str().unwrap(), "repo/bin/git");
@@ -271,5 +272,5 @@ fn git_is_found_outside_of_the_repository_only() {
     hostile.write("scripts/git", "#!/bin/sh\n");
     fs::set_permissions(scripts.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
     let env = Env::from([("PATH", scripts.to_str().unwrap())]);
-    assert!(Git::find(&env, &hostile.path("repo")).is_none());
+    assert!(InstalledGit::find(&env, &hostile.path("repo")).is_none());
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use centurion_config::repository::{GitDirs, Head};
 use centurion_protocol::Env;
-use centurion_tools::{Git, GitPlaces, GitText};
+use centurion_tools::{GitPlaces, GitText, InstalledGit};
 
 /// A repository that takes longer than this to look at is described without its changes.
 const GIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -41,7 +41,9 @@ impl GitState {
     pub(crate) async fn observe(root: &Path, env: &Env) -> Self {
         let Some(dirs) = GitDirs::of(root) else { return Self::default() };
         let head = dirs.head();
-        let Some(git) = Git::find(env, root) else { return Self { head, ..Self::default() } };
+        let Some(git) = InstalledGit::find(env, root) else {
+            return Self { head, ..Self::default() };
+        };
         let places =
             GitPlaces { work_tree: root.to_owned(), directories: vec![dirs.own, dirs.common] };
         let looking = async {
