@@ -33,6 +33,6 @@ pub use proxy::{Domains, Proxy, Routes};
 pub use reader::{Reader, ReaderError};
 pub use support::{Bubblewrap, Namespaces, Support};
 pub use system::{
-    awaitable, fork_alone, inherited, session_of, survive_file_size_limit, survive_signals,
-    was_stdout_closed,
+    awaitable, bind_to_starter, fork_alone, inherited, session_of, survive_file_size_limit,
+    survive_signals, was_stdout_closed,
 };

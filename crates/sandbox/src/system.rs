@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getpid, getppid, set_parent_process_death_signal, setrlimit,
+    setsid,
 };
 use rustix::thread::{UnshareFlags, set_no_new_privs, unshare_unsafe};
 use seccompiler::{BpfProgram, apply_filter, sock_filter};
@@ -215,6 +216,22 @@ pub(crate) fn become_reader(command: &mut Command, becoming: Becoming) {
     };
     // SAFETY: after the fork, only system calls are made: nothing is allocated and no lock is taken.
     unsafe { command.pre_exec(become_it) };
+}
+
+/// Makes a command start in a session of its own, away from any terminal, and end with the thread that starts it.
+pub fn bind_to_starter(command: &mut Command) {
+    let parent = getpid();
+    let bind = move || -> io::Result<()> {
+        setsid()?;
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died before the kernel was asked to watch it.
+        if getppid() != Some(parent) {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        Ok(())
+    };
+    // SAFETY: after the fork, only system calls are made: nothing is allocated and no lock is taken.
+    unsafe { command.pre_exec(bind) };
 }
 
 /// Forks this process, which must have one thread: returns the child's number in the parent, `None` in the child.

@@ -31,7 +31,7 @@ use std::process::ExitCode;
 pub use cgroup::is_available as can_bound_whole_commands;
 pub(crate) use confinement::Confinement;
 pub use family::spare;
-pub(crate) use family::{Member, spawn};
+pub(crate) use family::{GuardKind, Member, spawn};
 pub(crate) use launch::quoted;
 pub use limits::CommandLimits;
 pub(crate) use pipe::args as pipe_args;
@@ -64,6 +64,11 @@ impl GuardProgram {
     pub fn with_limits(mut self, limits: CommandLimits) -> Self {
         self.args.extend(limits.to_word());
         self
+    }
+
+    /// Whether what runs below it has limits.
+    pub(crate) fn has_limits(&self) -> bool {
+        self.args.iter().any(|word| CommandLimits::is_word(word))
     }
 }
 

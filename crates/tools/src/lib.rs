@@ -5,6 +5,7 @@
 
 mod ask_user_question;
 mod bash;
+mod bound;
 mod builtin;
 mod change;
 mod checkpoints;
@@ -45,6 +46,7 @@ mod write;
 
 /// The digest of the whole content of a file.
 pub use blake3::Hash as ContentHash;
+pub use bound::Bound;
 pub use builtin::{builtin, builtin_under};
 pub use checkpoints::{
     ChangeLog, CheckpointError, Checkpoints, FileHistory, FileKeeper, LogError, Prompt, Rewind,

@@ -18,7 +18,7 @@ use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use crate::guard::{self, Exit, GuardProgram, Member, Report, TERMINATE};
+use crate::guard::{self, Exit, GuardKind, GuardProgram, Member, Report, TERMINATE};
 
 /// The program to run, and its directory.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ impl Piped {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let (mut child, member) = guard::spawn(guard, &mut command)?;
+        let (mut child, member) = guard::spawn(guard, &mut command, GuardKind::Guard)?;
         drop(theirs);
         Ok(Self {
             stdin: child.stdin.take(),

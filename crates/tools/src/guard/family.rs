@@ -21,7 +21,7 @@ use rustix::process::{
 use tokio::process::{Child, Command};
 
 use super::second::{ENDING, SPARED, STARTED};
-use super::tree::{self, Process};
+use super::tree::{self, Children, Process};
 use super::watch::BRIEFLY;
 use super::{GuardProgram, SECOND};
 use crate::context::lock;
@@ -44,7 +44,7 @@ static FAMILY: Mutex<Family> = Mutex::new(Family {
 });
 
 struct Family {
-    guards: Vec<(Pid, OwnedFd)>,
+    guards: Vec<Known>,
     /// Other children in sessions of their own.
     spared: Vec<Pid>,
     /// The guards, and the second watcher, that were stopped or traced at the last check.
@@ -53,6 +53,21 @@ struct Family {
     is_watched: bool,
     /// The second watcher, and its input.
     second: Option<(process::Child, process::ChildStdin)>,
+}
+
+/// A child of this process, known by a handle that no other process can get.
+struct Known {
+    pid: Pid,
+    handle: OwnedFd,
+    kind: GuardKind,
+}
+
+/// Kinds of programs that are started here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GuardKind {
+    Guard,
+    /// A program without a guard, which the kernel ends with this process even if it is stopped or traced.
+    Alone,
 }
 
 /// A guard of this process. Once this is dropped, the second watcher makes sure that the guard ends.
@@ -72,7 +87,11 @@ pub fn spare(child: u32) {
 }
 
 /// Starts a guard from a fully prepared command.
-pub(crate) fn spawn(program: &GuardProgram, command: &mut Command) -> io::Result<(Child, Member)> {
+pub(crate) fn spawn(
+    program: &GuardProgram,
+    command: &mut Command,
+    kind: GuardKind,
+) -> io::Result<(Child, Member)> {
     // Under the lock: a guard that is not registered yet would count as left over.
     let mut family = lock(&FAMILY);
     adopt_orphans();
@@ -81,7 +100,7 @@ pub(crate) fn spawn(program: &GuardProgram, command: &mut Command) -> io::Result
     let pid = pid.expect("invariant: a child that was just started has a number");
     family.forget_ended();
     if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) {
-        family.guards.push((pid, handle));
+        family.guards.push(Known { pid, handle, kind });
     }
     family.tell_started(program, pid);
     if !family.is_watched {
@@ -105,6 +124,19 @@ impl Member {
     }
 }
 
+impl Member {
+    /// Records the end of a program without a guard. This process has adopted what the program left, and ends it.
+    pub(crate) async fn ended_alone(&mut self) {
+        let children = Children::of(getpid()).and_then(|children| children.now());
+        // Of a kernel that keeps no such lists, only the second watcher knows.
+        let mut children = children.unwrap_or_default();
+        // One that has ended is waited for where it was started.
+        children.retain(|child| !child.is_over);
+        let is_clean = lock(&FAMILY).left_over(&children).is_empty();
+        self.ended(is_clean).await;
+    }
+}
+
 impl Drop for Member {
     fn drop(&mut self) {
         if !self.is_gone {
@@ -116,8 +148,8 @@ impl Drop for Member {
 
 impl Family {
     fn forget_ended(&mut self) {
-        self.guards.retain(|(_, handle)| {
-            let mut polled = [PollFd::new(handle, PollFlags::IN)];
+        self.guards.retain(|known| {
+            let mut polled = [PollFd::new(&known.handle, PollFlags::IN)];
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };
             !matches!(poll(&mut polled, Some(&now)), Ok(1..))
         });
@@ -128,7 +160,8 @@ impl Family {
     /// only for a moment may be in a pause of all processes.
     fn end_held(&mut self, program: &GuardProgram) {
         let second = self.second.as_ref().map(|(child, _)| Pid::from_child(child));
-        let known = self.guards.iter().map(|(pid, _)| *pid).chain(second);
+        let guards = self.guards.iter().filter(|known| known.kind == GuardKind::Guard);
+        let known = guards.map(|guard| guard.pid).chain(second);
         let held = known.filter(|pid| tree::is_stopped(*pid) || tree::is_traced(*pid));
         let held: Vec<Pid> = held.collect();
         let before = std::mem::replace(&mut self.held, held.clone());
@@ -186,7 +219,7 @@ impl Family {
         for pid in &self.spared {
             writeln!(told, "{SPARED}{}", pid.as_raw_pid())?;
         }
-        for (pid, _) in &self.guards {
+        for Known { pid, .. } in &self.guards {
             writeln!(told, "{STARTED}{}", pid.as_raw_pid())?;
         }
         Ok((second, told))
@@ -199,7 +232,7 @@ impl Family {
         let is_known = |pid: Pid| {
             second == Some(pid)
                 || self.spared.contains(&pid)
-                || self.guards.iter().any(|(guard, _)| *guard == pid)
+                || self.guards.iter().any(|guard| guard.pid == pid)
         };
         let orphans = processes.iter().filter(|process| {
             process.parent == Some(me) && process.session != session && !is_known(process.pid)

@@ -68,8 +68,9 @@ impl Guarded {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        let (mut guard, member) = guard::spawn(&config.guard, &mut command)
-            .map_err(|source| ShellError::Start { program: program.clone(), source })?;
+        let (mut guard, member) =
+            guard::spawn(&config.guard, &mut command, guard::GuardKind::Guard)
+                .map_err(|source| ShellError::Start { program: program.clone(), source })?;
         let lifeline = guard.stdin.take();
         let reports = guard.stdout.take().expect("invariant: standard output is piped");
         let reports = BufReader::new(reports).lines();

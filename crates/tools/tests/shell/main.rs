@@ -4,6 +4,7 @@
 
 mod background;
 mod bash;
+mod bound;
 mod guard;
 mod isolation;
 mod outliving;

@@ -1,11 +1,11 @@
 //! Git of worktrees as a child of this process that does not outlive it.
 
 use centurion_tools::guard::GuardProgram;
-use centurion_tools::{Piped, PipedProgram};
+use centurion_tools::{Bound, PipedProgram};
 use centurion_worktree::{Program, ProgramOutput, RunProgram, Running, read};
 use tokio::io::AsyncWriteExt as _;
 
-/// Runs git below a guard: it ends with this process, and so does whatever it starts.
+/// Runs git bound to this process: it ends with it, and so does whatever it starts.
 pub struct GuardedGit(GuardProgram);
 
 impl GuardedGit {
@@ -23,9 +23,8 @@ impl RunProgram for GuardedGit {
                 environment: program.environment,
                 cwd: program.cwd,
             };
-            let mut piped = Piped::start(&self.0, &started)?;
-            let (stdin, stdout, stderr) =
-                (piped.stdin.take(), piped.stdout.take(), piped.stderr.take());
+            let mut git = Bound::start(&self.0, &started)?;
+            let (stdin, stdout, stderr) = (git.stdin.take(), git.stdout.take(), git.stderr.take());
             let feed = async {
                 if let Some(mut stdin) = stdin {
                     // One that ends before it has read everything says why.
@@ -34,8 +33,7 @@ impl RunProgram for GuardedGit {
             };
             let (stdout, stderr, ()) = tokio::join!(read(stdout), read(stderr), feed);
             let (stdout, stderr) = (stdout?, stderr?);
-            let ended = piped.wait().await;
-            Ok(ProgramOutput { code: ended.code, stdout, stderr })
+            Ok(ProgramOutput { code: git.wait().await?, stdout, stderr })
         })
     }
 }

@@ -1,0 +1,113 @@
+//! Programs without a guard between: git, as we run it for ourselves.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use centurion_protocol::{SystemWorld, World as _};
+use centurion_testkit::{Lack, skip};
+use centurion_tools::guard::{CommandLimits, GuardProgram};
+use centurion_tools::{Bound, PipedProgram};
+use tokio::io::AsyncReadExt as _;
+
+use crate::support::{eventually, line_in, processes_with};
+
+const MARK: &str = "CENTURION_TEST_BOUND";
+const READY: &str = "CENTURION_TEST_BOUND_READY";
+
+fn guard() -> GuardProgram {
+    GuardProgram::new(env!("CARGO_BIN_EXE_centurion-guard"))
+}
+
+fn start(guard: &GuardProgram, mark: &str, script: &str) -> Bound {
+    let path = std::env::var("PATH").unwrap();
+    let environment = [("PATH".to_owned(), path), (MARK.to_owned(), mark.to_owned())];
+    let program = PipedProgram {
+        program: "sh".into(),
+        args: vec!["-c".into(), script.into()],
+        environment: BTreeMap::from(environment),
+        cwd: Path::new("/").to_owned(),
+    };
+    Bound::start(guard, &program).unwrap()
+}
+
+fn new_mark() -> String {
+    SystemWorld.uuid().to_string()
+}
+
+async fn said(bound: &mut Bound) -> String {
+    let mut said = String::new();
+    bound.stdout.take().unwrap().read_to_string(&mut said).await.unwrap();
+    said
+}
+
+/// The other half of the test below: the process that it starts and kills. Skipped on its own.
+#[tokio::test]
+async fn starter() {
+    let Ok(ready) = std::env::var(READY) else { return skip(Lack::OtherHalf) };
+    let mark = std::env::var(MARK).unwrap();
+    let script = format!(
+        "setsid sleep 600 </dev/null >/dev/null 2>&1 & (trap '' TERM HUP; sleep 600) & sleep 600 & echo > {ready}; sleep 600"
+    );
+    start(&guard(), &mark, &script).wait().await.unwrap();
+}
+
+#[tokio::test]
+async fn nothing_outlives_a_killed_starter() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (ready, mark) = (scratch.path().join("ready"), new_mark());
+    let mut starter = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "bound::starter", "--nocapture"])
+        .env(READY, &ready)
+        .env(MARK, &mark)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    line_in(&ready).await;
+    let is_sleep = |line: &&String| line.starts_with("sleep 600");
+    let sleepers = || processes_with(&mark).iter().filter(is_sleep).count();
+    eventually("all four sleep", || sleepers() == 4).await;
+    starter.kill().unwrap();
+    starter.wait().unwrap();
+    eventually("every process is gone", || processes_with(&mark).is_empty()).await;
+}
+
+#[tokio::test]
+async fn what_it_leaves_is_ended_and_what_is_dropped_too() {
+    let mark = new_mark();
+    let left = "setsid sleep 600 </dev/null >/dev/null 2>&1 & echo it; exit 3";
+    let mut bound = start(&guard(), &mark, left);
+    assert_eq!(said(&mut bound).await, "it\n");
+    assert_eq!(bound.wait().await.unwrap(), Some(3));
+    eventually("what it left is gone", || processes_with(&mark).is_empty()).await;
+    let bound = start(&guard(), &mark, "setsid sleep 600 & sleep 600 & sleep 600");
+    let sleepers = || processes_with(&mark).iter().filter(|it| it.starts_with("sleep")).count();
+    eventually("they sleep", || sleepers() == 3).await;
+    drop(bound);
+    eventually("all is gone", || processes_with(&mark).is_empty()).await;
+}
+
+#[tokio::test]
+async fn it_is_one_process_in_a_session_without_a_terminal() {
+    let session =
+        "read -r _ _ _ parent _ session tty _ </proc/$$/stat; echo $parent $((session - $$)) $tty";
+    let mut bound = start(&guard(), &new_mark(), session);
+    assert_eq!(said(&mut bound).await, format!("{} 0 0\n", std::process::id()));
+    assert_eq!(bound.wait().await.unwrap(), Some(0));
+}
+
+#[tokio::test]
+async fn limits_on_commands_are_in_force() {
+    let limits = CommandLimits { file: Some(1 << 20), ..CommandLimits::default() };
+    let mut bound = start(&guard().with_limits(limits), &new_mark(), "ulimit -f");
+    assert_eq!(said(&mut bound).await, "2048\n");
+    assert_eq!(bound.wait().await.unwrap(), Some(0));
+}
+
+#[tokio::test]
+async fn a_program_that_is_missing_is_an_error() {
+    let (program, environment) = ("/nowhere/git".into(), BTreeMap::new());
+    let missing = PipedProgram { program, args: Vec::new(), environment, cwd: "/".into() };
+    assert!(Bound::start(&guard(), &missing).is_err());
+}
