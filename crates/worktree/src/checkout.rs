@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::git::{At, Git, GitError};
 use crate::names::shown;
+use crate::plain;
 use crate::private::PrivateRepository;
 
 /// Directory of agents' worktrees, below the repository's own checkout.
@@ -49,6 +50,17 @@ pub enum CheckoutError {
 impl Checkout {
     /// The checkout around a directory.
     pub async fn around(git: &Git, directory: &Path) -> Result<Self, CheckoutError> {
+        let directory = directory
+            .canonicalize()
+            .map_err(|source| CheckoutError::Directory { path: directory.to_owned(), source })?;
+        match plain::checkout(&directory) {
+            Some(found) => Ok(found),
+            None => Self::asked(git, directory).await,
+        }
+    }
+
+    /// The same by git, which knows all forms.
+    pub(crate) async fn asked(git: &Git, directory: PathBuf) -> Result<Self, CheckoutError> {
         const QUESTIONS: [&str; 9] = [
             "rev-parse",
             "--path-format=absolute",
@@ -60,9 +72,6 @@ impl Checkout {
             "--symbolic-full-name",
             "HEAD",
         ];
-        let directory = directory
-            .canonicalize()
-            .map_err(|source| CheckoutError::Directory { path: directory.to_owned(), source })?;
         let output = git.try_run(At::directory(&directory), QUESTIONS).await?;
         let odd = || CheckoutError::Path(directory.clone());
         let said = String::from_utf8(output.stdout).map_err(|_| odd())?;

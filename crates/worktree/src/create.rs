@@ -19,6 +19,7 @@ use crate::lock::Exclusive;
 use crate::names::shown;
 use crate::operation::Operation;
 use crate::ordinary;
+use crate::own_branch;
 use crate::private::{self, PrivateRepository};
 use crate::record::{Kept, Owner, Record, Stage, now};
 use crate::register::{admin_of, lock_reason, register};
@@ -378,9 +379,11 @@ pub(crate) async fn add(
     locked: Locked,
 ) -> Result<(), CreateError> {
     // The branch comes first, in a step of its own: `git worktree add` can then be run again.
-    let (name, zero) = (format!("refs/heads/{branch}"), "0".repeat(base.len()));
-    let args = ["update-ref", "-m", "branch: Created by centurion", &name, base, &zero];
-    git.run(At::git_dir(common), args).await?;
+    if !own_branch::make(common, kept, branch, base).map_err(CreateError::files(common))? {
+        let (name, zero) = (format!("refs/heads/{branch}"), "0".repeat(base.len()));
+        let args = ["update-ref", "-m", "branch: Created by centurion", &name, base, &zero];
+        git.run(At::git_dir(common), args).await?;
+    }
     if register(common, kept, path, branch, locked).map_err(CreateError::files(path))? {
         return Ok(());
     }

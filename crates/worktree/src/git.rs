@@ -15,6 +15,8 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
+use crate::plain;
+
 /// Settings that override any configuration: git starts and fetches nothing, and tidies nothing up beside the work.
 const SETTINGS: [&str; 17] = [
     "core.fsmonitor=false",
@@ -225,6 +227,9 @@ impl Git {
     /// The same for a repository that may name programs: filters and merge drivers of its own do not run. Those of the
     /// user's configuration do.
     pub(crate) async fn tamed(&self, git_dir: &Path) -> Result<Self, GitError> {
+        if plain::names_no_program(git_dir) {
+            return Ok(Self { depends_on_place: false, ..self.clone() });
+        }
         let args = ["config", "--list", "--name-only", "--show-scope", "-z"];
         let said = self.run(At::git_dir(git_dir), args).await?;
         let mut fields = said.split_terminator('\0');

@@ -38,6 +38,8 @@ mod names;
 mod operation;
 mod ordinary;
 mod private;
+mod own_branch;
+mod plain;
 mod record;
 mod refs;
 mod register;

@@ -12,6 +12,7 @@ use crate::checkout::Checkout;
 use crate::files::{LONG, SHORT, read_text};
 use crate::git::{At, Git, GitError};
 use crate::record::{Kept, Record};
+use crate::refs::all_refs;
 
 /// Files that must stay as they were made: git carries out whatever these say.
 const FIXED: [&str; 4] = ["config", "config.worktree", "commondir", "objects/info/alternates"];
@@ -97,18 +98,21 @@ pub(crate) async fn refs(
     branch: &str,
     tip: &str,
 ) -> Result<String, GitError> {
-    let listed = listed_refs(git, At::git_dir(git_dir)).await?;
+    let all = if let Some(all) = all_refs(git_dir) {
+        all
+    } else {
+        let listed = listed_refs(git, At::git_dir(git_dir)).await?;
+        let parted = listed.lines().filter_map(|line| line.split_once(' '));
+        parted.map(|(name, id)| (name.to_owned(), id.to_owned())).collect()
+    };
     let own = format!("refs/heads/{branch}");
     let below = format!("{own}/");
     let is_other = |name: &str| {
         // Git cannot have both.
         name != own && !name.starts_with(&below) && !LEFT_OUT.iter().any(|it| name.starts_with(it))
     };
-    let mut refs: Vec<(&str, &str)> = listed
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .filter(|(name, _)| is_other(name))
-        .collect();
+    let parted = all.iter().map(|(name, id)| (name.as_str(), id.as_str()));
+    let mut refs: Vec<(&str, &str)> = parted.filter(|(name, _)| is_other(name)).collect();
     refs.push((&own, tip));
     refs.sort_unstable();
     let lines = refs.iter().map(|(name, id)| format!("{id} {name}\n"));

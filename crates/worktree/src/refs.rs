@@ -1,5 +1,6 @@
 //! Refs of a repository, read from its files without a git process. What is not plain there is left to git.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,8 @@ pub(crate) fn filed_ref(common: &Path, name: &str) -> FiledRef {
     }
 }
 
-fn packed_ref(common: &Path, name: &str) -> FiledRef {
+/// Reads a ref as the file of packed refs has it.
+pub(crate) fn packed_ref(common: &Path, name: &str) -> FiledRef {
     let file = common.join("packed-refs");
     match fs::symlink_metadata(&file) {
         Err(error) if is_absence(error.kind()) => return FiledRef::Missing,
@@ -48,6 +50,92 @@ fn packed_ref(common: &Path, name: &str) -> FiledRef {
         Some(_) => FiledRef::Unclear,
         None => FiledRef::Missing,
     }
+}
+
+/// The most refs in files of their own that are read here.
+const MOST_LOOSE: usize = 20_000;
+
+/// The most refs of which one names the next.
+const LONGEST_CHAIN: usize = 5;
+
+/// All refs of a repository with their ids, read from its files; `None` where something is not plain.
+pub(crate) fn all_refs(common: &Path) -> Option<BTreeMap<String, String>> {
+    if has_reftable(common) || fs::symlink_metadata(common.join("commondir")).is_ok() {
+        return None;
+    }
+    let (mut loose, mut symbolic) = (BTreeMap::new(), BTreeMap::new());
+    let mut directories = vec!["refs".to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(common.join(&directory)).ok()? {
+            let entry = entry.ok()?;
+            let name = entry.file_name().into_string().ok()?;
+            // Git passes these by, too.
+            if name.starts_with('.') || name.strip_suffix(".lock").is_some() {
+                continue;
+            }
+            let (kind, name) = (entry.file_type().ok()?, format!("{directory}/{name}"));
+            if kind.is_dir() {
+                directories.push(name);
+                continue;
+            }
+            let text = match read_text(&entry.path(), SHORT) {
+                // Deleted or packed meanwhile.
+                Err(_) if fs::symlink_metadata(entry.path()).is_err() => continue,
+                text => text.ok()?,
+            };
+            if !kind.is_file() || !is_plain_name(&name) || loose.len() >= MOST_LOOSE {
+                return None;
+            }
+            match (text.trim_end(), text.strip_prefix("ref: ")) {
+                (id, _) if is_id(id) => loose.insert(name, id.to_owned()),
+                (_, Some(to)) => symbolic.insert(name, to.trim_end().to_owned()),
+                _ => return None,
+            };
+        }
+    }
+    // After those in files of their own: git packs a ref before it deletes its file.
+    let mut all = packed_refs(common)?;
+    all.extend(loose);
+    let resolved: Vec<Option<(String, String)>> = symbolic
+        .iter()
+        .map(|(name, to)| {
+            let mut chain = std::iter::successors(Some(to), |to| symbolic.get(*to));
+            let end = chain.by_ref().take(LONGEST_CHAIN).find(|to| !symbolic.contains_key(*to))?;
+            Some((name.clone(), all.get(end)?.clone()))
+        })
+        .collect();
+    for resolved in resolved {
+        let (name, id) = resolved?;
+        all.insert(name, id);
+    }
+    Some(all)
+}
+
+fn packed_refs(common: &Path) -> Option<BTreeMap<String, String>> {
+    let file = common.join("packed-refs");
+    match fs::symlink_metadata(&file) {
+        Err(error) if is_absence(error.kind()) => return Some(BTreeMap::new()),
+        metadata => metadata.ok()?,
+    };
+    let text = read_text(&file, LONG).ok()?;
+    let lines = text.lines().filter(|line| !line.starts_with(['#', '^']));
+    let parted = lines.map(|line| {
+        let (id, name) = line.split_once(' ').filter(|(id, _)| is_id(id))?;
+        is_plain_name(name).then(|| (name.to_owned(), id.to_owned()))
+    });
+    parted.collect()
+}
+
+/// Checks that git surely takes a name for that of a ref, and that it leads nowhere else.
+pub(crate) fn is_plain_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_+=,%#/.".contains(c) || !c.is_ascii();
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && !part.ends_with(['.', '/'])
+            && part.strip_suffix(".lock").is_none()
+    };
+    name.chars().all(is_plain) && name.split('/').all(is_part) && !name.contains("..")
 }
 
 /// The directories of other worktrees whose `HEAD` is a branch, as the repository has them; `None` where only git can tell.
@@ -86,8 +174,11 @@ pub(crate) fn worktrees_on(common: &Path, branch: &str, own: &Path) -> Option<Ve
     Some(found)
 }
 
-fn is_id(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+/// Checks for the id of an object, as git writes it.
+pub(crate) fn is_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64)
+        && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+        && text.bytes().any(|byte| byte != b'0')
 }
 
 fn is_absence(kind: ErrorKind) -> bool {
@@ -181,6 +272,11 @@ mod tests {
                     FiledRef::Missing => prop_assert_eq!(None, gits, "{}", name),
                     FiledRef::Unclear => {}
                 }
+            }
+            let gits = git(top, &["for-each-ref", "--format=%(refname) %(objectname)"]).unwrap();
+            if let Some(all) = all_refs(&common) {
+                let all: Vec<String> = all.iter().map(|(name, id)| format!("{name} {id}")).collect();
+                prop_assert_eq!(all.join("\n"), gits);
             }
         }
     }

@@ -5,8 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::branch;
-use crate::git::{At, Git, GitError};
+use crate::git::{At, Git, GitError, failed};
 use crate::names::shown;
+use crate::own_branch::{self, Deletion};
 use crate::record::{Kept, Record, Stage};
 use crate::register;
 
@@ -60,7 +61,7 @@ pub(crate) async fn remove(
         // In one step: git breaks off where it finds half of one.
         let _ = fs::rename(admin, kept.removed_admin());
     }
-    let left = match remove_refs(git, common, &record).await {
+    let left = match remove_refs(git, common, kept, &record).await {
         Ok(()) => kept.delete().err(),
         Err(error) => Some(io::Error::other(error)),
     };
@@ -71,14 +72,34 @@ pub(crate) async fn remove(
 }
 
 /// Removes the branch of a worktree, and the ref that kept the commit that it began at.
-async fn remove_refs(git: &Git, common: &Path, record: &Record) -> Result<(), GitError> {
+async fn remove_refs(
+    git: &Git,
+    common: &Path,
+    kept: &Kept,
+    record: &Record,
+) -> Result<(), GitError> {
     // Only as long as it is where it began and no other checkout is on it: what another made of the branch is not ours.
     let name = format!("refs/heads/{}", record.branch);
     let mut input = String::new();
-    if branch::in_repository(git, common, &name).await?.as_ref() == Some(&record.base)
-        && !branch::is_elsewhere(git, common, record).await?
-    {
-        input = format!("delete {name} {}\n", record.base);
+    let is_there = async || {
+        let id = branch::in_repository(git, common, &name).await?;
+        Ok::<_, GitError>(id.as_ref() == Some(&record.base))
+    };
+    own_branch::unlock(common, &record.branch)?;
+    if is_there().await? && !branch::is_elsewhere(git, common, record).await? {
+        let deletion = format!("delete {name} {}\n", record.base);
+        match own_branch::delete(common, kept, record)? {
+            Deletion::Gone => {}
+            Deletion::Undone => input = deletion,
+            Deletion::Unsure => {
+                let at = At::git_dir(common).input(deletion.as_bytes());
+                let output = git.try_run(at, ["update-ref", "--stdin"]).await?;
+                // It may not have come back.
+                if is_there().await? {
+                    return Err(failed(&["update-ref"], &output));
+                }
+            }
+        }
     }
     let base = format!("{}/base", record.saved_refs());
     if branch::in_repository(git, common, &base).await?.is_some() {

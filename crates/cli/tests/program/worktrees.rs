@@ -736,6 +736,8 @@ fn gits_of(home: &Path) -> Vec<PathBuf> {
 fn git_that_works_for_a_person_ends_with_the_command_that_asked_for_it() {
     let repository = Repository::new(&json!({}));
     let home = repository.stage.program.scratch.home();
+    // Of a usual repository, git need not be asked.
+    repository.git("config extensions.worktreeConfig true");
     // Git waits for a writer that never comes.
     let pipe = home.join(".gitconfig");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());

@@ -128,6 +128,8 @@ async fn dying_while_a_worktree_is_removed_or_in_use_is_explained() {
     loop {
         let scene = Scene::new();
         let worktree = scene.create("one").await;
+        // Then git deletes the branch.
+        scene.git("pack-refs --all");
         let runner = dying(deaths, false);
         let worktrees = scene.other(runner.clone());
         let settled = until_death(worktrees.settle(worktree, Some(&scene.top)), &runner).await;
