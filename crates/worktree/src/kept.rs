@@ -159,6 +159,7 @@ impl Worktrees {
         let from = self.checkout(directory).await?;
         let record = usable(entry)?;
         let lease = lease(entry)?;
+        check_plain(&entry.kept, record)?;
         let tamed = self.tamed(&record.admin).await?;
         let git = &tamed.git;
         if let Some(operation) = Operation::at_home(git, record).await? {

@@ -39,6 +39,7 @@ mod operation;
 mod ordinary;
 mod private;
 mod own_branch;
+mod pipes;
 mod plain;
 mod record;
 mod refs;

@@ -27,7 +27,7 @@ use crate::saved::SavedNames;
 use crate::snapshot::{add_all, ours};
 use crate::state;
 use crate::whole_index::unhide;
-use crate::worktrees::Worktrees;
+use crate::worktrees::{Worktrees, check_plain};
 
 use self::interrupted::take_back;
 pub use self::interrupted::{MendedMerge, MergeEnd};
@@ -145,6 +145,7 @@ impl Worktrees {
             if let Some(operation) = Operation::at_home(git, record).await? {
                 return Err(MergeError::Operation(operation.explain(record)));
             }
+            check_plain(&entry.kept, record).map_err(GitError::from)?;
             // Configuration may depend on where git works.
             let there = git.tamed(&record.admin).await?;
             let found = commit_rest(&there, &into.common, record, (&tip, message)).await?;

@@ -11,6 +11,7 @@ use crate::entry::{Entry, entry};
 use crate::git::{Git, GitError};
 use crate::home::{self, Brought};
 use crate::names::{for_shell, shown};
+use crate::pipes;
 use crate::private;
 use crate::record::{Kept, Lease, Record};
 use crate::remove::{self, Trash};
@@ -307,6 +308,10 @@ pub(crate) fn check_plain(kept: &Kept, record: &Record) -> io::Result<()> {
     if record.path.is_symlink() {
         let text = "is a link, in the place of a worktree: git must not follow it";
         return Err(io::Error::other(format!("{} {text}", shown(&record.path))));
+    }
+    if let Some(path) = pipes::first_in(&record.path) {
+        let text = "is a pipe or the like, which git would wait for: remove it and run `centurion worktrees clean`";
+        return Err(io::Error::other(format!("{} {text}", for_shell(&path))));
     }
     let own = kept.private_repository();
     match private::first_odd(&own).filter(|_| state::is_out(kept, record)) {

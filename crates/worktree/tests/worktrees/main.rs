@@ -16,6 +16,7 @@ mod merging;
 mod odd_names;
 mod programs;
 mod pruned;
+mod pipes;
 mod quiet;
 mod registering;
 mod settling;
