@@ -76,9 +76,17 @@ pub(crate) async fn changed_files(
     git_dir: &Path,
     (from, to): (&str, &str),
 ) -> Result<Vec<ChangedFile>, GitError> {
-    let args =
-        ["diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", from, to];
-    let said = git.run_raw(At::git_dir(git_dir), args).await?;
+    numstat(git, At::git_dir(git_dir), &[from, to]).await
+}
+
+/// The files that differ, with their lines.
+pub(crate) async fn numstat(
+    git: &Git,
+    at: At<'_>,
+    what: &[&str],
+) -> Result<Vec<ChangedFile>, GitError> {
+    let args = ["diff", "--numstat", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"];
+    let said = git.run_raw(at, args.iter().chain(what)).await?;
     let file = |entry: &[u8]| {
         let mut fields = entry.splitn(3, |byte| *byte == b'\t');
         let mut number = || std::str::from_utf8(fields.next()?).ok()?.parse().ok();

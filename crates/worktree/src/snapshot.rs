@@ -189,6 +189,22 @@ pub(crate) async fn add_all(
     record: &Record,
     options: &[&str],
 ) -> Result<(), GitError> {
+    add_files(git, at, options, &record.submodules).await?;
+    let put: Vec<OsString> = put_paths(record).map(|path| spec("top,literal", &path)).collect();
+    if !put.is_empty() {
+        let remove = ["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"];
+        git.run(at.clone(), remove.map(OsString::from).into_iter().chain(put)).await?;
+    }
+    Ok(())
+}
+
+/// The same without regard to what we put there.
+pub(crate) async fn add_files(
+    git: &Git,
+    at: &At<'_>,
+    options: &[&str],
+    submodules: &[PathBuf],
+) -> Result<(), GitError> {
     let mut inner = inner_repositories(git, at).await?;
     inner.extend(new_repositories(git, at).await?);
     // Files that were written where nothing is checked out are added, too.
@@ -196,17 +212,12 @@ pub(crate) async fn add_all(
     let mut add: Vec<OsString> = add.map(OsString::from).into();
     add.extend(options.iter().map(OsString::from));
     add.extend(["--", "."].map(OsString::from));
-    add.extend(inner.iter().chain(&record.submodules).map(|it| spec("exclude,top,literal", it)));
+    add.extend(inner.iter().chain(submodules).map(|it| spec("exclude,top,literal", it)));
     if let Err(error) = git.run(at.clone(), &add).await {
         // An attribute may ask for an encoding that the files are not in: then they are taken as they are.
         let empty = git.run(at.clone(), ["hash-object", "-t", "tree", "/dev/null"]).await?;
         let plain = at.clone().variable("GIT_ATTR_SOURCE", empty.trim());
         git.run(plain, &add).await.map_err(|_| error)?;
-    }
-    let put: Vec<OsString> = put_paths(record).map(|path| spec("top,literal", &path)).collect();
-    if !put.is_empty() {
-        let remove = ["rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "--"];
-        git.run(at.clone(), remove.map(OsString::from).into_iter().chain(put)).await?;
     }
     Ok(())
 }

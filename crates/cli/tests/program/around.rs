@@ -128,6 +128,44 @@ fn a_hook_cannot_name_what_its_agent_is_to_be_kept_from() {
 }
 
 #[test]
+fn the_result_of_an_agent_in_a_worktree_of_a_hook_tells_what_is_in_it() {
+    // S-303, S-307, D-21
+    let repository = Repository::new(&json!({
+        "lead": [[apart("@@child", &json!({}))], "done"],
+        "child": [[write("other.txt", "x\n"), write("new.txt", "1\n2\n")], "did"],
+    }));
+    let (root, top) = (root(&repository), repository.top.display().to_string());
+    let linked = root.join("linked");
+    let add = format!("git -C {top} worktree add -q -b topic {0} >&2; echo {0}", linked.display());
+    let told = repository.run(&["--settings", &hook(&add)]);
+    let (data, text) = (told.data()[0].clone(), results(&told));
+    let report = &data["worktree"]["report"];
+    assert_eq!(data["worktreeBranch"], "topic", "{data}");
+    assert_eq!(report["base"], repository.git("rev-parse main"), "{data}");
+    assert_eq!((&report["ahead"], &report["behind"]), (&json!(0), &json!(0)), "{data}");
+    assert_eq!(report["merges"], json!([{"with": "main", "conflicts": []}]), "{data}");
+    assert_eq!(report["uncommitted"], 2, "{data}");
+    for words in [
+        "other.txt (+1 -0)",
+        "new.txt (+2 -0)",
+        "merges into main without conflict",
+        "a hook made it",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    // One that git knows nothing of is kept, and that is said.
+    let plain = root.join("plain");
+    let told =
+        repository.run(&["--settings", &hook(&format!("mkdir {0}; echo {0}", plain.display()))]);
+    assert!(
+        results(&told).contains("no checkout of git's that can be compared"),
+        "{}",
+        results(&told)
+    );
+    assert!(plain.join("new.txt").exists());
+}
+
+#[test]
 fn the_repository_around_a_submodule_is_kept() {
     // I-6
     if !can_confine_completely() {

@@ -20,8 +20,9 @@ use centurion_sandbox::Support;
 use centurion_tools::guard::GuardProgram;
 use centurion_tools::{Guarantee, InstalledGit, IsolatedPlaces, SandboxPolicy, WorktreePaths};
 use centurion_worktree::{
-    Checkout, CheckoutError, Contents, CreateError, Finished, Git, MendError, Mended, Owner,
-    PlaceError, Report, Settled, Slug, SlugError, Wish, Worktree, Worktrees, check_directory,
+    Checkout, CheckoutError, Contents, CreateError, Finished, Git, HookedCheckout, MendError,
+    Mended, Owner, PlaceError, Report, Settled, Slug, SlugError, Wish, Worktree, Worktrees,
+    check_directory,
 };
 use parking_lot::Mutex as Lock;
 use serde::{Deserialize, Serialize};
@@ -97,7 +98,8 @@ impl WorktreeEnd {
     pub(crate) fn branch(&self) -> Option<&str> {
         match self {
             Self::Untouched => None,
-            Self::Kept { report } => Some(&report.branch),
+            // One that a hook made may be on none.
+            Self::Kept { report } => Some(report.branch.as_str()).filter(|it| !it.is_empty()),
             Self::Stays { branch, .. } => branch.as_deref(),
         }
     }
@@ -131,6 +133,8 @@ struct HookedPlace {
     /// The repository's own checkout, and the agent's.
     checkout: (PathBuf, PathBuf),
     kept: Vec<PathBuf>,
+    /// The state in which git found it.
+    hooked: Option<HookedCheckout>,
 }
 
 /// The worktree of one agent, and of those below it that have none of their own.
@@ -271,6 +275,7 @@ impl Isolator {
                 own,
                 common: made.common().to_owned(),
             }),
+            hooked: None,
         };
         match self.worktree(spec, Some(made)) {
             Ok(worktree) => Ok(worktree),
@@ -324,6 +329,7 @@ impl Isolator {
             links: Vec::new(),
             caller: stands,
             git: None,
+            hooked: place.hooked,
         };
         self.worktree(spec, None).map_err(|(error, _)| error)
     }
@@ -348,12 +354,18 @@ impl Isolator {
             let top = centurion_config::paths::repo_root(stands);
             let top = top.unwrap_or_else(|| stands.to_owned());
             let path = check_directory(path, &[stands.to_owned(), top.clone()])?;
-            return Ok(HookedPlace { path, checkout: (top.clone(), top), kept: Vec::new() });
+            let hooked = match self.worktrees() {
+                Some(worktrees) => worktrees.hooked(&path).await,
+                None => None,
+            };
+            let checkout = (top.clone(), top);
+            return Ok(HookedPlace { path, checkout, kept: Vec::new(), hooked });
         };
         let path = around.check_place(worktrees, path).await?;
         let kept = around.kept();
         let Checkout { home, top, .. } = around.checkout;
-        Ok(HookedPlace { path, checkout: (home, top), kept })
+        let hooked = worktrees.hooked(&path).await;
+        Ok(HookedPlace { path, checkout: (home, top), kept, hooked })
     }
 
     /// The worktree of an agent that continues, possibly in another process.
@@ -452,8 +464,11 @@ impl Isolator {
         if held.users > 0 {
             return stays("other agents still work in it".to_owned());
         }
+        if spec.git.is_none() {
+            return self.leave_hooked(spec, stays).await;
+        }
         let (Some(worktrees), Some(out)) = (self.worktrees(), &mut held.worktree) else {
-            return stays("a hook made it, and what was done in it is not known".to_owned());
+            return stays("it is in use no longer".to_owned());
         };
         let finished = worktrees.finish(out, Some(&spec.caller));
         match tokio::time::timeout(PATIENCE, finished).await {
@@ -466,7 +481,25 @@ impl Isolator {
                 WorktreeEnd::Kept { report }
             }
             Ok(Err(error)) => stays(error.source.to_string()),
-            Err(_) => stays(format!("it took longer than {} s to look at it", PATIENCE.as_secs())),
+            Err(_) => stays(too_long()),
+        }
+    }
+
+    /// Describes the work in a directory that a hook made, or says why it is not known. It stays.
+    async fn leave_hooked(
+        &self,
+        spec: &WorktreeSpec,
+        stays: impl Fn(String) -> WorktreeEnd,
+    ) -> WorktreeEnd {
+        let (Some(worktrees), Some(hooked)) = (self.worktrees(), &spec.hooked) else {
+            let reason = "a hook made it, and it is no checkout of git's that can be compared";
+            return stays(reason.to_owned());
+        };
+        let looking = worktrees.report_hooked(hooked, Some(&spec.caller));
+        match tokio::time::timeout(PATIENCE, looking).await {
+            Ok(Ok(report)) => WorktreeEnd::Kept { report: Box::new(report) },
+            Ok(Err(error)) => stays(format!("a hook made it, and git cannot look at it ({error})")),
+            Err(_) => stays(too_long()),
         }
     }
 
@@ -497,6 +530,10 @@ impl Isolator {
             delete(worktrees.settle(out, None).await).await;
         }
     }
+}
+
+fn too_long() -> String {
+    format!("it took longer than {} s to look at it", PATIENCE.as_secs())
 }
 
 /// The warning about commands that are not kept from a checkout.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use centurion_permissions::Mode;
 use centurion_protocol::{AgentId, Effort, RecordId, Thinking, ToolUseId};
 use centurion_team::TeamName;
-use centurion_worktree::Slug;
+use centurion_worktree::{HookedCheckout, Slug};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -124,6 +124,9 @@ pub(crate) struct WorktreeSpec {
     /// Nothing for one that a hook made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) git: Option<GitWorktree>,
+    /// One that a hook made, where it is a checkout of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hooked: Option<HookedCheckout>,
 }
 
 /// A worktree that git knows.

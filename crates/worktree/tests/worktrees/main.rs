@@ -10,6 +10,7 @@ mod creating;
 mod crowds;
 mod few_processes;
 mod forgeries;
+mod hooked;
 mod keeping;
 mod lfs;
 mod merging;

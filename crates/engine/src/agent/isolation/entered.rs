@@ -194,7 +194,7 @@ impl Isolator {
                         return Err(IsolationError::Hook(reason).into());
                     }
                     WorktreeVerdict::Made(path) => {
-                        let HookedPlace { path, checkout, kept } =
+                        let HookedPlace { path, checkout, kept, hooked: _ } =
                             self.hooked_place(&path, &stands).await?;
                         let checkouts = vec![checkout.0, checkout.1];
                         let (branch, slug, came_from) = (None, None, stands);
