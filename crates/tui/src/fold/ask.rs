@@ -389,7 +389,8 @@ fn choice_key(
     let chosen = match (pressed.place(), pressed.without_letters().action) {
         (Some(place), _) => place,
         (None, Some(Action::Accept)) => selected(model),
-        (None, Some(Action::Close)) => count.saturating_sub(1),
+        // The first choice is the harmless one: it changes and allows nothing.
+        (None, Some(Action::Close)) => 0,
         (None, Some(Action::Up)) => return move_selection(model, -1, count),
         (None, Some(Action::Down)) => return move_selection(model, 1, count),
         _ => return,

@@ -1,7 +1,9 @@
 //! Questions that cross each other and a person's typing.
 
 use centurion_engine::{Reply, SavedChange};
-use centurion_tui::{AskKind, Asked, Effect, Happening, Key, KeyCode, Permission, Question};
+use centurion_tui::{
+    AskKind, AskNumber, Asked, Effect, Happening, Key, KeyCode, Permission, Question,
+};
 use serde_json::{Value, json};
 
 use super::stage::{Stage, command, started};
@@ -189,7 +191,7 @@ fn questions_are_answered_by_choice_several_choices_and_own_words() {
         many,
     };
     stage.happens(Happening::Asked(Box::new(Asked {
-        number: centurion_tui::AskNumber(9),
+        number: AskNumber(9),
         call: None,
         agent: None,
         path: Vec::new(),
@@ -235,6 +237,22 @@ fn an_agent_that_asks_is_marked_in_the_tree_until_it_is_answered() {
     stage.press(KeyCode::Char('y'));
     assert_eq!(answers(&stage.take_effects()).len(), 1, "alt+a opens it for an answer at once");
     assert!(!stage.shown().contains("asks"), "{}", stage.shown());
+}
+
+#[test]
+fn escape_takes_the_harmless_choice_and_trusts_no_folder() {
+    let mut stage = Stage::new();
+    let kind = AskKind::Choice {
+        title: "Trust this folder?".to_owned(),
+        lines: vec!["it brings rules".to_owned()],
+        choices: vec!["go on without it".to_owned(), "trust it".to_owned()],
+    };
+    let asked = Asked { number: AskNumber(9), call: None, agent: None, path: Vec::new(), kind };
+    stage.happens(Happening::Asked(Box::new(asked)));
+    stage.pass(2_000);
+    stage.press(KeyCode::Escape);
+    let effects = stage.take_effects();
+    assert_eq!(answers(&effects), [&json!({"chosen": 0})]);
 }
 
 #[test]
