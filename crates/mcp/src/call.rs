@@ -1,5 +1,6 @@
 //! One request to a server, from sending it to its answer, with every possible end.
 
+mod task;
 #[cfg(test)]
 mod tests;
 
@@ -89,6 +90,12 @@ pub enum CallError {
     Unreachable { server: String, reason: String },
     #[error("the MCP server {server} answered with something else than was asked for")]
     Unexpected { server: String },
+    #[error(
+        "the call went on as a task of the MCP server {server}, which failed: {message} (code {code})"
+    )]
+    TaskFailed { server: String, code: i64, message: String },
+    #[error("the call went on as a task of the MCP server {server}, which cancelled it: {reason}")]
+    TaskCancelled { server: String, reason: String },
 }
 
 /// The time limits of a request.
@@ -136,9 +143,20 @@ impl Call<'_> {
     /// Sends the request, answers the server's questions, and returns its final answer.
     pub(crate) async fn converse(
         &self,
-        mut question: impl Question,
+        question: impl Question,
     ) -> Result<ServerResult, CallError> {
-        let deadline = Instant::now() + self.patience.total;
+        self.converse_until(question, self.deadline()).await
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.patience.total
+    }
+
+    async fn converse_until(
+        &self,
+        mut question: impl Question,
+        deadline: Instant,
+    ) -> Result<ServerResult, CallError> {
         for round in 0..DEFAULT_MRTR_MAX_ROUNDS {
             let required = match self.ask(question.clone().request(), deadline).await? {
                 ServerResult::InputRequiredResult(required) => required,
@@ -214,10 +232,7 @@ impl Call<'_> {
                 }
                 () = sleep_until(deadline) => {
                     withdraw(handle, "the call took too long").await;
-                    return Err(CallError::Timeout {
-                        server: self.server.to_owned(),
-                        limit: self.patience.total,
-                    });
+                    return Err(self.too_long());
                 }
                 () = sleep_until(silence) => {
                     // A server that waits for a person is silent for a reason.
@@ -279,6 +294,10 @@ impl Call<'_> {
         }
     }
 
+    fn too_long(&self) -> CallError {
+        CallError::Timeout { server: self.server.to_owned(), limit: self.patience.total }
+    }
+
     fn unexpected(&self) -> CallError {
         CallError::Unexpected { server: self.server.to_owned() }
     }
@@ -290,8 +309,10 @@ impl Call<'_> {
         arguments: Map<String, Value>,
     ) -> Result<CallOutput, CallError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        match self.converse(params).await? {
+        let deadline = self.deadline();
+        match self.converse_until(params, deadline).await? {
             ServerResult::CallToolResult(result) => Ok(output(&result)),
+            ServerResult::CreateTaskResult(created) => self.follow(&created.task, deadline).await,
             ServerResult::EmptyResult(_) => {
                 Ok(CallOutput { parts: Vec::new(), structured: None, is_error: false })
             }

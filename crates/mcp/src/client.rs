@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
-    ErrorData, FormElicitationCapability, Implementation, InputRequest, ListRootsResult,
-    LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
-    Root, RootsCapabilities, SamplingCapability, UrlElicitationCapability,
+    ErrorData, ExtensionCapabilities, FormElicitationCapability, Implementation, InputRequest,
+    JsonObject, ListRootsResult, LoggingLevel, LoggingMessageNotificationParam,
+    ProgressNotificationParam, ProtocolVersion, Root, RootsCapabilities, SamplingCapability,
+    TASKS_EXTENSION_ID, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
@@ -162,6 +163,9 @@ impl ClientHandler for Client {
                 .with_form(FormElicitationCapability::default())
                 .with_url(UrlElicitationCapability::default()),
         );
+        // A server may go on with a long call as a task.
+        let tasks = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        capabilities.extensions = Some(ExtensionCapabilities::from_iter([tasks]));
         capabilities.sampling = self.manners.sampler.is_some().then(SamplingCapability::default);
         ClientConfig::new(
             capabilities,

@@ -11,4 +11,5 @@ mod oauth;
 mod sdk;
 mod sse;
 mod stdio;
+mod tasks;
 mod web;

@@ -10,6 +10,10 @@ cancelled = []
 extra_tools = []
 next_id = 1000
 
+# The steps of each task that are still to come, and all that was said about tasks.
+tasks = {}
+about_tasks = []
+
 
 def say(message):
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
@@ -110,12 +114,37 @@ def call(id, name, arguments, params):
         return text("asked")
     if name == "ask":
         return text(ask(arguments["method"], arguments["params"]))
+    if name == "task":
+        tasks[name] = list(arguments["steps"])
+        return {"resultType": "task", **stamps(name, arguments), "status": "working"}
+    if name == "about-tasks":
+        return text(about_tasks)
     if name == "ask-and-withdraw":
         say({"id": 77, "method": "elicitation/create", "params": arguments})
         wait_for(arguments["mark"])
         say({"method": "notifications/cancelled", "params": {"requestId": 77}})
         return text("withdrawn")
     raise KeyError(name)
+
+
+def stamps(id, more):
+    when = "2026-07-28T00:00:00Z"
+    return {"taskId": id, "createdAt": when, "lastUpdatedAt": when, "ttlMs": None, "pollIntervalMs": more.get("interval", 1)}
+
+
+def of_task(method, params):
+    """The next step of a task. A step stays until so much was said about tasks, the last one for ever."""
+    name, id = method.removeprefix("tasks/"), params["taskId"]
+    if name != "get":
+        about_tasks.append({name: params.get("inputResponses", id)})
+        return {"resultType": "complete"}
+    steps = tasks[id]
+    step = steps[0]
+    if "mark" in step:
+        open(step["mark"], "w").close()
+    if len(steps) > 1 and len(about_tasks) >= step.get("until_said", 0):
+        steps.pop(0)
+    return {"resultType": "complete", **stamps(id, step), **step["task"]}
 
 
 def wait_for(path):
@@ -177,6 +206,8 @@ def handle(message):
         result = {"resourceTemplates": [{"uriTemplate": "test://{x}", "name": "any"}]}
     elif method == "resources/read":
         result = {"contents": [{"uri": params["uri"], "text": "the content"}]}
+    elif method.startswith("tasks/"):
+        result = of_task(method, params)
     elif method == "tools/call":
         try:
             result = call(id, params["name"], params.get("arguments") or {}, params)
