@@ -136,6 +136,8 @@ mod sandboxes;
 mod secrets;
 #[path = "program/serve.rs"]
 mod serve;
+#[path = "program/serve_tasks.rs"]
+mod serve_tasks;
 #[path = "program/servers.rs"]
 mod servers;
 #[path = "program/sessions.rs"]

@@ -64,7 +64,7 @@ async fn measure(name: &str, dir: &Path, hooks: HookSet) -> Duration {
     for _ in 0..ROUNDS {
         let started = Instant::now();
         for _ in 0..CALLS {
-            let reply = tools.call("TodoWrite", input.clone(), &cancel).await;
+            let reply = tools.call("TodoWrite", input.clone(), None, &cancel).await;
             assert!(!black_box(reply).expect("an offered tool").is_error);
         }
         best = best.min(started.elapsed() / CALLS);

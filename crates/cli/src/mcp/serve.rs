@@ -7,6 +7,7 @@ mod client;
 mod request;
 mod server;
 mod streams;
+mod tasks;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

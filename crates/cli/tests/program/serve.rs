@@ -15,13 +15,13 @@ use crate::program::{Program, call, eventually, signal};
 use crate::stage::{Stage, agent, bash};
 
 /// A program that uses the server.
-struct Client {
-    child: Child,
+pub(crate) struct Client {
+    pub(crate) child: Child,
     stdin: Option<ChildStdin>,
     lines: std::io::Lines<BufReader<ChildStdout>>,
     last: u64,
     /// Everything the server said.
-    heard: Vec<Value>,
+    pub(crate) heard: Vec<Value>,
 }
 
 impl Client {
@@ -30,7 +30,7 @@ impl Client {
         Self::start_as(program, extra, &json!({}))
     }
 
-    fn start_as(program: &Program, extra: &[&str], capabilities: &Value) -> Self {
+    pub(crate) fn start_as(program: &Program, extra: &[&str], capabilities: &Value) -> Self {
         let arguments = [&["mcp", "serve"], extra].concat();
         let mut child = program.command(arguments).stdin(Stdio::piped()).spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
@@ -44,12 +44,12 @@ impl Client {
         client
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 
     /// Sends a request; its id.
-    fn request(&mut self, method: &str, params: &Value) -> u64 {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> u64 {
         self.last += 1;
         let id = self.last;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -57,7 +57,7 @@ impl Client {
     }
 
     /// Reads until a message that fits. Nothing but JSON-RPC may be on the way to it.
-    fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         loop {
             let line = self.lines.next().expect("the server ended early").unwrap();
             assert!(!line.contains(['\u{2028}', '\u{2029}']), "{line}");
@@ -70,25 +70,25 @@ impl Client {
         }
     }
 
-    fn answer(&mut self, id: u64) -> Value {
+    pub(crate) fn answer(&mut self, id: u64) -> Value {
         let fits = |message: &Value| message["id"] == id && message["method"].is_null();
         let heard = self.heard.iter().find(|message| fits(message)).cloned();
         heard.unwrap_or_else(|| self.until(fits))
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.request(method, params);
         self.answer(id)
     }
 
     /// Begins a call; its id.
-    fn begin(&mut self, tool: &str, arguments: &Value) -> u64 {
+    pub(crate) fn begin(&mut self, tool: &str, arguments: &Value) -> u64 {
         let meta = json!({"progressToken": format!("of {tool}")});
         self.request("tools/call", &json!({"name": tool, "arguments": arguments, "_meta": meta}))
     }
 
     /// Calls a tool; its result.
-    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let id = self.begin(tool, arguments);
         self.answer(id)["result"].take()
     }
@@ -108,7 +108,7 @@ impl Client {
     }
 
     /// Closes the input; how the server ends.
-    fn finish(mut self) -> Option<i32> {
+    pub(crate) fn finish(mut self) -> Option<i32> {
         drop(self.stdin.take());
         for line in self.lines.by_ref() {
             let line = line.unwrap();
@@ -118,33 +118,33 @@ impl Client {
     }
 }
 
-fn text(result: &Value) -> &str {
+pub(crate) fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"))
 }
 
 /// A denial or another failure; what it says.
-fn failure(result: &Value) -> String {
+pub(crate) fn failure(result: &Value) -> String {
     assert_eq!(result["isError"], true, "{result}");
     text(result).to_owned()
 }
 
-fn success(result: &Value) -> String {
+pub(crate) fn success(result: &Value) -> String {
     assert_eq!(result["isError"], false, "{result}");
     text(result).to_owned()
 }
 
 /// A command that tells its process and then goes on for longer than any test.
-fn endless() -> Value {
+pub(crate) fn endless() -> Value {
     json!({"command": "echo $$ > pid.new; mv pid.new pid; exec sleep 98791"})
 }
 
 /// Waits for the process of [`endless`].
-fn process(program: &Program) -> String {
+pub(crate) fn process(program: &Program) -> String {
     let path = program.scratch.project().join("pid");
     eventually("the command started", || std::fs::read_to_string(&path).ok())
 }
 
-fn gone(process: &str) {
+pub(crate) fn gone(process: &str) {
     let path = format!("/proc/{}", process.trim());
     eventually("the command ended", || (!Path::new(&path).exists()).then_some(()));
 }

@@ -3,7 +3,10 @@
 //! A call passes the one dispatch, with all hooks, rules and confinement of a session. There is no
 //! conversation, so nothing is recorded.
 
+mod callers;
+
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use centurion_permissions::Mode;
@@ -12,9 +15,11 @@ use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::{Handle, OpenError, Options, Session};
+use self::callers::Callers;
+use super::{OpenError, Options, Session};
 use crate::definition::rules::SessionMode;
 use crate::delegate::spawn::panic_words;
+use crate::policy::broker::Answerer;
 use crate::toolset::toolbox::ToolUnavailable;
 use crate::turn::dispatch::{Company, Dispatched};
 
@@ -24,6 +29,7 @@ pub struct ToolServer {
     /// Held by a call that may change something: such calls take turns, as those of one agent do.
     turn: tokio::sync::Mutex<()>,
     calls: AtomicU64,
+    callers: Arc<Callers>,
 }
 
 /// The result of a call.
@@ -54,12 +60,10 @@ impl ToolServer {
             // The hooks' first texts are for an agent. Their settings count for the tools.
             session.driver.begin(source, &CancellationToken::new()).await;
         }
-        Ok(Self { session, turn: tokio::sync::Mutex::default(), calls: AtomicU64::default() })
-    }
-
-    /// The way to attach an answerer.
-    pub fn handle(&self) -> Handle {
-        self.session.handle()
+        let callers = Arc::new(Callers::default());
+        session.handle().attach(Arc::clone(&callers) as Arc<dyn Answerer>);
+        let turn = tokio::sync::Mutex::default();
+        Ok(Self { session, turn, calls: AtomicU64::default(), callers })
     }
 
     /// The tools on offer, always in the same order.
@@ -76,15 +80,18 @@ impl ToolServer {
         self.session.driver.dispatch.agent.permissions.mode()
     }
 
-    /// Calls a tool. Whatever goes wrong with it is in the reply, also a fault of the program: the client waits for one.
+    /// Calls a tool; questions about the call go to `caller`, if it can be asked. Whatever goes wrong with the call is
+    /// in the reply, also a fault of the program: the client waits for one.
     pub async fn call(
         &self,
         tool: &str,
         input: Box<RawValue>,
+        caller: Option<Arc<dyn Answerer>>,
         cancel: &CancellationToken,
     ) -> Result<ToolReply, ToolUnavailable> {
-        let called = AssertUnwindSafe(self.dispatch(tool, input, cancel)).catch_unwind().await;
-        called.unwrap_or_else(|panic| {
+        let dispatched = self.dispatch(tool, input, caller, cancel);
+        let ended = AssertUnwindSafe(dispatched).catch_unwind().await;
+        ended.unwrap_or_else(|panic| {
             let reason = panic_words(&*panic);
             let text = format!("the call was ended by a fault of the program: {reason}");
             Ok(ToolReply { content: vec![ToolResultContent::Text(text)], is_error: true })
@@ -95,6 +102,7 @@ impl ToolServer {
         &self,
         tool: &str,
         input: Box<RawValue>,
+        caller: Option<Arc<dyn Answerer>>,
         cancel: &CancellationToken,
     ) -> Result<ToolReply, ToolUnavailable> {
         let dispatch = &self.session.driver.dispatch;
@@ -106,6 +114,7 @@ impl ToolServer {
             name: tool.to_owned(),
             input,
         };
+        let _asked = self.callers.enter(&call.id, caller);
         let prepared = match dispatch.prepare(&call) {
             Ok(prepared) => prepared,
             Err(refused) => return Ok(reply(*refused)),

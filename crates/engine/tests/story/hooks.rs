@@ -423,7 +423,7 @@ impl Way {
             transcript.clear();
             let server = ToolServer::open(bench.options(start, earlier, &watcher)).await.unwrap();
             let input = to_raw_value(&json!({"file_path": "a.txt"})).unwrap();
-            let reply = server.call("Read", input, &CancellationToken::new()).await.unwrap();
+            let reply = server.call("Read", input, None, &CancellationToken::new()).await.unwrap();
             assert!(!reply.is_error, "{name}");
             server.close().await;
         } else {

@@ -161,7 +161,7 @@ async fn a_served_call_that_a_hook_breaks_is_answered() {
     let options = bench.options(start, None, &Arc::new(Watcher::default()));
     let server = ToolServer::open(options).await.unwrap();
     let input = to_raw_value(&json!({"file_path": "a.txt"})).unwrap();
-    let reply = server.call("Read", input, &CancellationToken::new()).await.unwrap();
+    let reply = server.call("Read", input, None, &CancellationToken::new()).await.unwrap();
     assert!(reply.is_error);
     let said = format!("{:?}", reply.content);
     assert!(said.contains("ended by a fault of the program: the hook broke"), "{said}");

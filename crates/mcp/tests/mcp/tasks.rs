@@ -14,17 +14,17 @@ use tokio_util::sync::CancellationToken;
 use crate::bench::{Bench, call, eventually, object, program};
 
 /// A step of a task: what the server says when it is asked.
-fn step(task: Value) -> Value {
+fn step(task: &Value) -> Value {
     json!({ "task": task })
 }
 
 fn working() -> Value {
-    step(json!({ "status": "working", "statusMessage": "half way" }))
+    step(&json!({ "status": "working", "statusMessage": "half way" }))
 }
 
 fn done(text: &str) -> Value {
     let content = json!([{ "type": "text", "text": text }]);
-    step(json!({ "status": "completed", "result": { "content": content, "isError": false } }))
+    step(&json!({ "status": "completed", "result": { "content": content, "isError": false } }))
 }
 
 fn question(key: &str) -> Value {
@@ -65,9 +65,8 @@ async fn a_call_that_goes_on_as_a_task_ends_with_its_result() {
     let steps = json!({ "steps": [working(), working(), done("it is finished")] });
     let output = connection.call("task", object(steps), &options).await.unwrap();
     assert_eq!((output.text().as_str(), output.is_error), ("it is finished", false));
-    let signs = signs.lock();
+    let signs: Vec<Option<String>> = signs.lock().clone();
     assert_eq!(signs.iter().flatten().filter(|text| *text == "half way").count(), 2, "{signs:?}");
-    drop(signs);
     assert_eq!(said(&connection).await, json!([]), "nobody cancels what has ended");
 }
 
@@ -76,12 +75,12 @@ async fn a_task_that_fails_or_that_its_server_cancels_says_so() {
     let bench = Bench::new();
     let connection = bench.connect("").await;
     let broken = json!({ "status": "failed", "error": { "code": -32603, "message": "no disk" } });
-    let error = run(&connection, json!([working(), step(broken)])).await.unwrap_err();
+    let error = run(&connection, json!([working(), step(&broken)])).await.unwrap_err();
     assert!(matches!(error, CallError::TaskFailed { code: -32603, .. }), "{error}");
     assert!(error.to_string().contains("no disk"), "{error}");
 
     let dropped = json!({ "status": "cancelled", "statusMessage": "the owner stopped it" });
-    let error = run(&connection, json!([step(dropped)])).await.unwrap_err();
+    let error = run(&connection, json!([step(&dropped)])).await.unwrap_err();
     assert!(matches!(error, CallError::TaskCancelled { .. }), "{error}");
     assert!(error.to_string().contains("the owner stopped it"), "{error}");
     assert_eq!(said(&connection).await, json!([]));
@@ -91,7 +90,7 @@ async fn a_task_that_fails_or_that_its_server_cancels_says_so() {
 async fn an_answer_that_is_no_task_ends_the_call_and_the_task() {
     let bench = Bench::new();
     let connection = bench.connect("").await;
-    let strange = step(json!({ "status": "asleep" }));
+    let strange = step(&json!({ "status": "asleep" }));
     let error = run(&connection, json!([strange])).await.unwrap_err();
     assert!(matches!(error, CallError::Unexpected { .. }), "{error}");
     assert_eq!(said(&connection).await, json!([{ "cancel": "task" }]));
@@ -163,7 +162,7 @@ async fn a_question_that_cannot_be_answered_ends_the_call_and_the_task() {
     let sample = json!({ "method": "sampling/createMessage", "params": {
         "messages": [{ "role": "user", "content": { "type": "text", "text": "hi" } }], "maxTokens": 5,
     } });
-    let wants = step(json!({ "status": "input_required", "inputRequests": { "think": sample } }));
+    let wants = step(&json!({ "status": "input_required", "inputRequests": { "think": sample } }));
     let error = run(&connection, json!([wants])).await.unwrap_err().to_string();
     assert!(error.contains("does not let servers use its model"), "{error}");
     assert_eq!(said(&connection).await, json!([{ "cancel": "task" }]));

@@ -10,7 +10,7 @@ use anyhow::ensure;
 use centurion_engine::{Answerer, Session, View};
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::{Event, EventBody, RunResult};
-use centurion_protocol::{Block, SessionId, SystemWorld, World};
+use centurion_protocol::{Block, Outcome, SessionId, SystemWorld, World};
 use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::request::Request;
+use super::tasks::LongCall;
 use super::{Notes, prepare};
 use crate::args::RunArgs;
 use crate::configuration::Configuration;
@@ -57,6 +58,8 @@ pub(super) struct Caller {
     pub(super) progress: Option<ProgressToken>,
     pub(super) answerer: Option<Arc<dyn Answerer>>,
     pub(super) cancel: CancellationToken,
+    /// The call, where it may go on as a task.
+    pub(super) long: Option<Arc<LongCall>>,
 }
 
 impl ServedAgents {
@@ -200,6 +203,9 @@ impl Work {
 async fn tell(caller: &Caller, mut told: mpsc::Receiver<String>) {
     let mut count = 0_u32;
     while let Some(step) = told.recv().await {
+        if caller.long.as_ref().is_some_and(|call| call.step(&step)) {
+            continue;
+        }
         let Some(token) = &caller.progress else { continue };
         count += 1;
         let progress = ProgressNotificationParam::new(token.clone(), f64::from(count));
@@ -277,7 +283,9 @@ fn report(id: SessionId, result: RunResult) -> CallToolResult {
         let text = format!("The run ended before these agents had: {}", unfinished.join(", "));
         content.push(ContentBlock::text(text));
     }
-    let mut report = if result.is_error || !unfinished.is_empty() {
+    // A run that was stopped is no fault, but no success either.
+    let is_whole = !result.is_error && result.outcome != Outcome::Cancelled;
+    let mut report = if !is_whole || !unfinished.is_empty() {
         CallToolResult::error(content)
     } else {
         CallToolResult::success(content)

@@ -1,6 +1,7 @@
 //! Questions to the program that calls, which puts them to the person who uses it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use centurion_engine::{Answerer, Ask, ElicitFuture, Reply, ReplyFuture, Unanswered};
 use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind};
@@ -9,11 +10,18 @@ use rmcp::model::{ElicitRequestParams, ElicitationAction, ElicitationSchema};
 use rmcp::service::Peer;
 use serde_json::Value;
 
+use super::tasks::LongCall;
+
 /// The most characters of an input in a question.
 const SHOWN: usize = 2_000;
 
-/// The program that calls.
-pub(super) struct Client(pub(super) Peer<RoleServer>);
+/// The program that calls, and the way to ask it.
+pub(super) enum Client {
+    /// A request of its own.
+    Direct(Peer<RoleServer>),
+    /// The client sees the question when it looks at the task.
+    Task(Arc<LongCall>),
+}
 
 impl Client {
     /// Asks; what was filled in, or why there is nothing. Dropping the future withdraws the question.
@@ -24,7 +32,13 @@ impl Client {
     ) -> Result<Value, (ElicitationAnswer, String)> {
         let question =
             ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
-        match self.0.create_elicitation(question).await {
+        let answer = match self {
+            Self::Direct(peer) => {
+                peer.create_elicitation(question).await.map_err(|error| error.to_string())
+            }
+            Self::Task(call) => call.ask(question).await,
+        };
+        match answer {
             Ok(answer) => match answer.action {
                 ElicitationAction::Accept => Ok(answer.content.unwrap_or_default()),
                 ElicitationAction::Decline => {
