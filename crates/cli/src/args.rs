@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use centurion_config::settings::LevelChoice;
 use centurion_engine::ToolChoice;
+use centurion_mcp::tool_name;
 use centurion_model::{Beta, RequestExtras, SharedDisplay, ThinkingDisplay};
 use centurion_permissions::Mode;
 use centurion_protocol::{Effort, RecordId, SessionId, Thinking};
@@ -199,6 +200,10 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "system_prompt")]
     pub(crate) system_prompt_file: Option<PathBuf>,
 
+    /// Say what differs from user to user (directory, date, git, notes) in the first message, not in the system prompt
+    #[arg(long)]
+    pub(crate) exclude_dynamic_system_prompt_sections: bool,
+
     /// Add this to the system prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) append_system_prompt: Option<String>,
@@ -384,6 +389,11 @@ impl PromptTool {
                 Err(format!("`{other}` is neither `stdio` nor a tool such as mcp__server__tool"))
             }
         }
+    }
+
+    /// Whether it is a tool of this server.
+    pub(crate) fn is_of_server(&self, name: &str) -> bool {
+        matches!(self, Self::Tool(tool) if tool.starts_with(&tool_name(name, "")))
     }
 }
 

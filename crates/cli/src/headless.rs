@@ -21,6 +21,7 @@ use crate::input::{HostLines, Input};
 use crate::interactive;
 use crate::log::start_logging;
 use crate::output::{self, LiveView, ReaderWatch, TextView, end_soon, lost_reader, note};
+use crate::refused_resume;
 use crate::retention::Sweep;
 use crate::setup::{self, Lasting, SessionIo};
 use crate::signals::Signals;
@@ -57,6 +58,11 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let said = Said { prompt, lines: &mut lines, declarations };
     let running = run_session(&args, &surroundings, said, &front, &output, &mut signals);
     let ended = Box::pin(running).await;
+    if let Err(error) = &ended
+        && args.format.output_format == OutputFormat::StreamJson
+    {
+        refused_resume::tell(&*front, error, args.session.resume.flatten());
+    }
     let Finished { written, signal, was_told } = finish(&*front, &output, &mut signals).await;
     if let Err(error) = &written {
         output::fail(error);

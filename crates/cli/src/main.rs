@@ -29,6 +29,7 @@ mod plugin;
 mod plugin_reload;
 mod policy;
 mod prompt_tool;
+mod refused_resume;
 mod remember;
 mod retention;
 mod sandbox;

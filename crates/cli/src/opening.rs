@@ -31,6 +31,11 @@ pub(crate) struct Opening {
     json_schema: Option<Value>,
     prompt_suggestions: Option<bool>,
     title: Option<String>,
+    exclude_dynamic_sections: Option<Value>,
+    /// The main agent may be one of these.
+    agents: Option<Value>,
+    /// The names of servers that live in the host.
+    sdk_mcp_servers: Option<Value>,
     /// Servers that this program runs or connects to, by name.
     mcp_servers: Option<Map<String, Value>>,
     #[serde(default)]
@@ -80,7 +85,13 @@ impl Opening {
             || self.json_schema.is_some()
             || self.prompt_suggestions == Some(true)
             || self.title.is_some()
+            || self.is_the_same_for_all()
             || !self.plugins.is_empty()
+    }
+
+    /// Whether the system prompt is to say nothing of the user and the place.
+    fn is_the_same_for_all(&self) -> bool {
+        self.exclude_dynamic_sections == Some(Value::Bool(true))
     }
 
     /// The servers that the start of the session connects, if it waits for this request.
@@ -90,6 +101,7 @@ impl Opening {
 
     /// Adds the wishes to the flags. A flag that was given counts more.
     pub(crate) fn lay_under(self, args: &mut RunArgs) {
+        let is_the_same_for_all = self.is_the_same_for_all();
         if let Some(servers) = self.launched_servers(args) {
             args.mcp.mcp_config.push(json!({"mcpServers": servers}).to_string());
         }
@@ -98,7 +110,10 @@ impl Opening {
         args.session.name = args.session.name.take().or(title);
         let model = &mut args.model;
         if model.system_prompt_file.is_none() && model.system_prompt.is_none() {
-            model.system_prompt = self.system_prompt.map(Texts::joined);
+            let prompt = self.system_prompt.map(Texts::joined);
+            // A host that says nothing leaves an agent its own prompt.
+            let has_own = args.delegation.agent.is_some();
+            model.system_prompt = prompt.filter(|prompt| !(has_own && prompt.is_empty()));
         }
         if model.append_system_prompt_file.is_none() && model.append_system_prompt.is_none() {
             model.append_system_prompt = self.append_system_prompt;
@@ -116,6 +131,24 @@ impl Opening {
             known.push(plugin.path);
         }
         args.format.prompt_suggestions |= self.prompt_suggestions.unwrap_or(false);
+        args.model.exclude_dynamic_system_prompt_sections |= is_the_same_for_all;
+        bring_what_begins(args, self.agents, self.sdk_mcp_servers.as_ref());
+    }
+}
+
+/// Adds what a session cannot begin without: its main agent, and the server that answers questions. The rest of the
+/// request brings all agents and servers.
+fn bring_what_begins(args: &mut RunArgs, agents: Option<Value>, servers: Option<&Value>) {
+    let delegation = &mut args.delegation;
+    if delegation.agent.is_some() && delegation.definitions.agents.is_none() {
+        let agents = agents.filter(Value::is_object);
+        delegation.definitions.agents = agents.map(|agents| agents.to_string());
+    }
+    let Some(asked) = &args.permissions.permission_prompt_tool else { return };
+    let names = servers.and_then(Value::as_array).into_iter().flatten();
+    if let Some(name) = names.filter_map(Value::as_str).find(|name| asked.is_of_server(name)) {
+        let servers = json!({name: {"type": "sdk", "name": name}});
+        args.mcp.mcp_config.push(json!({"mcpServers": servers}).to_string());
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use centurion_config::memory::{Memory, MemorySources};
 use centurion_config::paths::repo_root;
-use centurion_config::settings::{Settings, Standing};
+use centurion_config::settings::{LevelChoice, Settings, Standing};
 use centurion_config::trust::Trust;
 
 use centurion_engine::{
@@ -14,7 +14,7 @@ use centurion_engine::{
     PromptOptions, Redaction, RequestSettings, ResumePoint, RuleStore, SMALLEST_WINDOW, Start,
     Storage, StructuredOutput, ToolChoice, View,
 };
-use centurion_host::{Answerers, Attachment, HostChannel, ModelLimits, OutputQueue};
+use centurion_host::{Answerers, Attachment, ForServers, HostChannel, ModelLimits, OutputQueue};
 use centurion_mcp::Pool;
 use centurion_model::{Access, KeyHelper, Model, SharedDisplay};
 use centurion_permissions::Policy;
@@ -100,7 +100,7 @@ pub(crate) async fn options(
     let mut agents = asked.agents(found, &pool, &limits, &model, start.id())?;
     let answerers = Arc::new(Answerers::default());
     let front = answerer(args, host.as_ref(), &extensions)?.or(person);
-    let answerer = front.map(|it| answerers.attach(it));
+    let answerer = attach(&answerers, args, front, host.as_ref());
     let base = asked.base(repository, directories, world)?;
     let rule_store = Some(Arc::new(RuleFiles::new(&settings, trust)) as Arc<dyn RuleStore>);
     let context = context_rules(args, &env, &settings)?;
@@ -189,7 +189,8 @@ impl RunWishes<'_> {
     /// The instructions that are in force: none in a bare run.
     fn memory(&self, repository: Option<&Path>) -> Option<Memory> {
         let Self { args, surroundings, settings, env, .. } = *self;
-        (!args.bare).then(|| memory(surroundings, env, settings, repository))?
+        let levels = args.settings.setting_sources.unwrap_or_default();
+        (!args.bare).then(|| memory(surroundings, env, settings, repository, levels))?
     }
 
     /// The channel to a host that answers on standard input, where there is one.
@@ -302,7 +303,7 @@ pub(crate) struct Lasting {
     pub(crate) plugins: Arc<PluginReloader>,
     /// The part of its thinking that the model shows, which the host may change.
     pub(crate) display: SharedDisplay,
-    _held: (Option<Attachment>, Option<Proxy>),
+    _held: (Vec<Attachment>, Option<Proxy>),
 }
 
 /// The front that answers questions, as the flags say: the host, a tool of a server, or none.
@@ -322,6 +323,23 @@ fn answerer(
         }
         (Some(PromptTool::Tool(name)), _) => Some(Arc::new(ToolAnswerer::find(name, extensions)?)),
     })
+}
+
+/// Attaches the front that answers. A host that is not asked about calls is asked in the name of servers.
+fn attach(
+    answerers: &Arc<Answerers>,
+    args: &RunArgs,
+    front: Option<Arc<dyn Answerer>>,
+    host: Option<&Arc<HostChannel>>,
+) -> Vec<Attachment> {
+    let asked = &args.permissions;
+    let is_asked = asked.permission_prompt_tool == Some(PromptTool::Stdio)
+        || asked.permission_prompts == PermissionPrompts::None;
+    let for_servers = host.filter(|_| !is_asked).map(|host| {
+        let for_servers: Arc<dyn Answerer> = Arc::new(ForServers(Arc::clone(host)));
+        for_servers
+    });
+    front.into_iter().chain(for_servers).map(|it| answerers.attach(it)).collect()
 }
 
 /// The tools of `--tools`, with a warning of names that no tool has.
@@ -391,6 +409,7 @@ fn prompt_options(args: &RunArgs, settings: &Settings) -> anyhow::Result<PromptO
         replace: replace.or_else(|| model.system_prompt.clone()),
         append: append.or_else(|| model.append_system_prompt.clone()),
         style: settings.output_style().filter(|_| !args.bare),
+        is_the_same_for_all: model.exclude_dynamic_system_prompt_sections,
     })
 }
 
@@ -572,6 +591,7 @@ fn memory(
     env: &Env,
     settings: &Settings,
     repository: Option<&Path>,
+    levels: LevelChoice,
 ) -> Option<Memory> {
     if env.is_on("CLAUDE_CODE_DISABLE_CLAUDE_MDS") {
         return None;
@@ -581,6 +601,7 @@ fn memory(
         repo_root: repository.map(Path::to_owned),
         home: surroundings.home.clone(),
         managed_dir: Some(PathBuf::from(MANAGED)),
+        levels,
         config_dirs: surroundings.dirs.config_dirs().to_vec(),
         excludes: settings.memory_excludes(),
         follow_links_outside: settings.standing() == Standing::Full,
@@ -617,7 +638,7 @@ mod tests {
             dirs: Dirs::new(&env, Some(&root)).unwrap(),
             scratch: root.join("scratch"),
         };
-        let memory = memory(&surroundings, &env, &settings, None).unwrap();
+        let memory = memory(&surroundings, &env, &settings, None, LevelChoice::default()).unwrap();
         let said: Vec<&str> = memory.files.iter().map(|file| file.content.trim()).collect();
         assert_eq!(said, ["Ask twice.", "Ask once."]);
         assert_eq!(memory.files[0].path, managed);

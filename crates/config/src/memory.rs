@@ -25,6 +25,7 @@ use self::loader::Loader;
 pub use self::rules::ConditionalRule;
 pub use self::tracker::{Applied, MemoryTracker};
 use crate::Problem;
+use crate::settings::LevelChoice;
 
 /// The places in which memory files are looked for. All paths are absolute.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +35,8 @@ pub struct MemorySources {
     pub home: Option<PathBuf>,
     /// The directory that the administrator of the machine manages.
     pub managed_dir: Option<PathBuf>,
+    /// The levels whose files are read. Those of the administrator always are.
+    pub levels: LevelChoice,
     /// The text of managed settings, as if it stood in the file that they are in.
     pub managed_text: Option<(PathBuf, String)>,
     /// The user's directories, such as `~/.claude`.
@@ -156,6 +159,15 @@ impl Scope {
 }
 
 impl MemorySources {
+    fn are_wanted(&self, scope: Scope) -> bool {
+        match scope {
+            Scope::Managed => true,
+            Scope::User => self.levels.user,
+            Scope::Project => self.levels.project,
+            Scope::Local => self.levels.local,
+        }
+    }
+
     fn project_root(&self) -> &Path {
         self.repo_root.as_ref().unwrap_or(&self.cwd)
     }

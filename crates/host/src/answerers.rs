@@ -110,6 +110,10 @@ impl Answerer for Answerers {
         self.0.borrow().attached.iter().any(|attached| attached.answerer.is_there())
     }
 
+    fn hears_servers(&self) -> bool {
+        self.0.borrow().attached.iter().any(|attached| attached.answerer.hears_servers())
+    }
+
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
         Box::pin(async move {
             let put = |answerer: Arc<dyn Answerer>| -> Answering<_> {

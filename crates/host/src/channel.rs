@@ -9,6 +9,7 @@ mod state;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use centurion_engine::{Answerer, Ask, ElicitFuture, HookHost, ReplyFuture, Unanswered};
 use centurion_hooks::DelegateFuture;
@@ -36,6 +37,8 @@ pub struct HostChannel {
     state: WaitState,
     /// The ways to the servers that live in the host, by their names.
     inboxes: Mutex<HashMap<String, SdkInbox>>,
+    /// Whether the host has introduced itself: it answers requests.
+    is_introduced: AtomicBool,
 }
 
 impl HostChannel {
@@ -47,7 +50,13 @@ impl HostChannel {
     ) -> Self {
         let (requests, withdrawn) = (Requests::default(), Withdrawn::default());
         let (state, inboxes) = (WaitState::new(reported), Mutex::default());
-        Self { output, world, requests, withdrawn, state, inboxes }
+        let is_introduced = AtomicBool::default();
+        Self { output, world, requests, withdrawn, state, inboxes, is_introduced }
+    }
+
+    /// The host has introduced itself.
+    pub(crate) fn introduce(&self) {
+        self.is_introduced.store(true, Ordering::Relaxed);
     }
 
     /// Prints a line that is no event of the session.
@@ -193,6 +202,34 @@ impl Answerer for HostChannel {
 
     fn settled_elsewhere(&self, call: &ToolUseId) {
         self.withdrawn.forget(call);
+    }
+}
+
+/// Puts the questions of servers to a host that is not asked about calls. A program that only writes messages, and never
+/// introduces itself, would not answer them.
+pub struct ForServers(pub Arc<HostChannel>);
+
+impl Answerer for ForServers {
+    fn is_there(&self) -> bool {
+        false
+    }
+
+    fn hears_servers(&self) -> bool {
+        self.0.is_introduced.load(Ordering::Relaxed)
+    }
+
+    fn answer(&self, _: Ask) -> ReplyFuture<'_> {
+        let why = Unanswered("the host is not asked about calls".to_owned());
+        Box::pin(std::future::ready(Err(why)))
+    }
+
+    fn elicit(&self, question: Elicitation) -> ElicitFuture<'_> {
+        Box::pin(async move {
+            if !self.hears_servers() {
+                return Err(Unanswered("the host has not introduced itself".to_owned()));
+            }
+            self.0.elicit(question).await
+        })
     }
 }
 

@@ -102,6 +102,7 @@ impl Control {
         let handle = &self.handle;
         Ok(match request {
             SessionRequest::Initialize(wishes) => {
+                self.channel.introduce();
                 self.apply_initialization(&wishes);
                 self.initialization(&wishes)
             }

@@ -48,7 +48,7 @@ mod transcript_mirror;
 use serde_json::Value;
 
 pub use answerers::{Answerers, Attachment};
-pub use channel::{HostChannel, NoResponse, reply};
+pub use channel::{ForServers, HostChannel, NoResponse, reply};
 pub use control::{
     Control, Declarations, DeskError, LoadedPlugins, PluginSource, PluginsUnreadable, SettingsDesk,
     SettingsView,

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use centurion_permissions::Access;
+use centurion_protocol::Env;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -22,12 +23,52 @@ pub(crate) struct AskUserQuestionInput {
 const QUESTIONS: RangeInclusive<usize> = 1..=4;
 const OPTIONS: RangeInclusive<usize> = 2..=4;
 
-pub(crate) struct AskUserQuestion;
+/// The form of the previews that a host shows beside choices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreviewFormat {
+    Markdown,
+    Html,
+}
+
+impl PreviewFormat {
+    /// The form that the host has chosen in the environment; `None` where previews are not shown.
+    pub fn chosen(env: &Env) -> Option<Self> {
+        match env.get("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT")? {
+            "html" => Some(Self::Html),
+            "markdown" => Some(Self::Markdown),
+            _ => None,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Markdown => "Markdown or text art",
+            Self::Html => "a fragment of HTML that needs nothing else and has no scripts",
+        }
+    }
+}
+
+pub(crate) struct AskUserQuestion {
+    pub(crate) preview: Option<PreviewFormat>,
+}
 
 impl Tool for AskUserQuestion {
     type Input = AskUserQuestionInput;
 
     const NAME: &'static str = "AskUserQuestion";
+
+    fn withheld(&self) -> &[&'static str] {
+        if self.preview.is_some() { &[] } else { &["questions.options.preview"] }
+    }
+
+    fn describe(&self, usual: String) -> String {
+        match self.preview {
+            Some(format) => {
+                format!("{usual} Previews of choices are {}.", format.words())
+            }
+            None => usual,
+        }
+    }
 
     fn is_read_only(&self, _: &AskUserQuestionInput) -> bool {
         true
@@ -103,6 +144,8 @@ mod tests {
         Answer, Host, HostFuture, NoAnswer, PlanModeError, PlanVerdict, ShellChange, ShellEnd,
     };
 
+    const QUIET: AskUserQuestion = AskUserQuestion { preview: None };
+
     /// Answers every question with its first choice, or is absent.
     struct Person {
         there: bool,
@@ -158,7 +201,7 @@ mod tests {
         let context = context_with(scratch.path(), Arc::new(Person { there: true }));
         let questions = json!([question("Tabs?", &["yes", "no"]), question("Why?", &["a", "b"])]);
         let input = json!({ "questions": questions });
-        let output = call(AskUserQuestion, &context, input).await.unwrap();
+        let output = call(QUIET, &context, input).await.unwrap();
         assert_eq!(text(&output), "Tabs? → yes\nWhy? → a");
         assert_eq!(output.data["answers"], json!({ "Tabs?": "yes", "Why?": "a" }));
         assert_eq!(output.data["questions"], questions);
@@ -169,7 +212,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let context = context_with(scratch.path(), Arc::new(Person { there: false }));
         let input = json!({ "questions": [question("Tabs?", &["yes", "no"])] });
-        let error = call(AskUserQuestion, &context, input).await.unwrap_err().to_string();
+        let error = call(QUIET, &context, input).await.unwrap_err().to_string();
         assert!(error.contains("the terminal is gone. Decide yourself"), "{error}");
     }
 
@@ -185,7 +228,7 @@ mod tests {
             json!([question("Tabs?", &["yes", "yes"])]),
             json!([question("Tabs?", &["1", "2", "3", "4", "5"])]),
         ] {
-            let error = call(AskUserQuestion, &context, json!({ "questions": bad })).await;
+            let error = call(QUIET, &context, json!({ "questions": bad })).await;
             assert!(matches!(error, Err(ToolError::Input(_))), "{bad}");
         }
     }
@@ -196,7 +239,7 @@ mod tests {
         let context = context_with(scratch.path(), Arc::new(Person { there: true }));
         context.cancel.cancel();
         let input = json!({ "questions": [question("Tabs?", &["yes", "no"])] });
-        let error = call(AskUserQuestion, &context, input).await;
+        let error = call(QUIET, &context, input).await;
         assert!(matches!(error, Err(ToolError::Cancelled { .. })));
     }
 }

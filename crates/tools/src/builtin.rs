@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ask_user_question::AskUserQuestion;
+use crate::ask_user_question::{AskUserQuestion, PreviewFormat};
 use crate::bash::Bash;
 use crate::enter_plan_mode::EnterPlanMode;
 use crate::exit_plan_mode::ExitPlanMode;
@@ -14,14 +14,17 @@ use crate::{DynTool, Edit, Glob, Grep, NotebookEdit, Read, SandboxPolicy, Write,
 
 /// Every built-in tool, in the order of names: providers cache a prompt that contains this list.
 pub fn builtin() -> Vec<Arc<dyn DynTool>> {
-    builtin_under(None)
+    builtin_under(None, None)
 }
 
-/// The same for an agent whose commands are confined.
-pub fn builtin_under(sandbox: Option<&SandboxPolicy>) -> Vec<Arc<dyn DynTool>> {
+/// The same for an agent whose commands may be confined, and whose host may show previews of choices.
+pub fn builtin_under(
+    sandbox: Option<&SandboxPolicy>,
+    preview: Option<PreviewFormat>,
+) -> Vec<Arc<dyn DynTool>> {
     let offers_unsandboxed = sandbox.is_some_and(SandboxPolicy::allows_unsandboxed);
     vec![
-        erase(AskUserQuestion),
+        erase(AskUserQuestion { preview }),
         erase(Bash { offers_unsandboxed }),
         erase(Edit),
         erase(EnterPlanMode),

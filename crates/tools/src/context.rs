@@ -284,6 +284,9 @@ pub struct QuestionOption {
     /// The consequence of choosing it.
     #[serde(default)]
     pub description: String,
+    /// A sketch of what the person would get, to compare the choices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
 }
 
 /// A person's answer: the chosen labels, or their own words.

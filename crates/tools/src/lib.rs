@@ -44,6 +44,7 @@ mod walk;
 mod web_fetch;
 mod write;
 
+pub use ask_user_question::PreviewFormat;
 /// The digest of the whole content of a file.
 pub use blake3::Hash as ContentHash;
 pub use bound::Bound;

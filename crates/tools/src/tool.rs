@@ -27,7 +27,7 @@ pub trait Tool: Send + Sync + 'static {
 
     const NAME: &'static str;
 
-    /// Fields that the tool accepts but does not offer to the model.
+    /// Fields that the tool accepts but does not offer to the model; `list.field` is one of the objects in a list.
     fn withheld(&self) -> &[&'static str] {
         &[]
     }
@@ -151,8 +151,8 @@ impl<T: Tool> DynTool for Erased<T> {
         };
         let mut schema = schema.to_value();
         schema::make_lean(&mut schema);
-        if let Some(Value::Object(fields)) = schema.get_mut("properties") {
-            fields.retain(|name, _| !self.0.withheld().contains(&name.as_str()));
+        for path in self.0.withheld() {
+            schema::withhold(&mut schema, path);
         }
         let input_schema = serde_json::value::to_raw_value(&schema).unwrap_or_default();
         let description = self.0.describe(description);

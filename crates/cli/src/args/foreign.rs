@@ -28,7 +28,7 @@ const NO_CLOUD: &str = "sessions run on this machine alone";
 const NO_REMOTE: &str = "a session cannot be watched from elsewhere";
 const NO_PANE: &str = "no tmux session is made for a worktree";
 
-const FOREIGN: [Foreign; 21] = [
+const FOREIGN: [Foreign; 20] = [
     flag("background", Takes::Nothing, "the run stays in the foreground"),
     flag("bg", Takes::Nothing, "the run stays in the foreground"),
     flag("brief", Takes::Nothing, "answers are as long as the model makes them"),
@@ -37,11 +37,6 @@ const FOREIGN: [Foreign; 21] = [
     flag("cloud", Takes::Nothing, NO_CLOUD),
     flag("desktop", Takes::Nothing, NO_CLOUD),
     flag("environment", Takes::Value, NO_CLOUD),
-    flag(
-        "exclude-dynamic-system-prompt-sections",
-        Takes::Nothing,
-        "the system prompt is the same for all",
-    ),
     flag("file", Takes::Value, "files are not fetched from the provider"),
     flag("from-pr", Takes::Perhaps, "sessions are not linked to pull requests"),
     flag("ide", Takes::Nothing, "editors reach a session through their own protocol"),

@@ -199,6 +199,7 @@ impl Words {
             system_prompt_file: _,
             append_system_prompt: _,
             append_system_prompt_file: _,
+            exclude_dynamic_system_prompt_sections: _,
             max_turns: _,
             max_budget_usd: _,
             // No flag.

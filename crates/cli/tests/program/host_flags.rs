@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::program::{Program, call, ended};
 
 /// Flags of others, each with a value if it takes one.
-const WITHOUT_MEANING: [&[&str]; 21] = [
+const WITHOUT_MEANING: [&[&str]; 20] = [
     &["--background"],
     &["--bg"],
     &["--brief"],
@@ -16,7 +16,6 @@ const WITHOUT_MEANING: [&[&str]; 21] = [
     &["--cloud"],
     &["--desktop"],
     &["--environment", "staging"],
-    &["--exclude-dynamic-system-prompt-sections"],
     &["--file", "file_1:a.txt"],
     &["--from-pr=17"],
     &["--ide"],

@@ -148,7 +148,8 @@ impl<'m> Loader<'m> {
 
     /// Reads a file of a directory if it is there.
     fn file(&mut self, path: &Path, owner: &Path, scope: Scope) {
-        if self.is_file(path)
+        if self.sources.are_wanted(scope)
+            && self.is_file(path)
             && let Some((real, text)) = self.read(path, scope, FileReach::Own(owner))
         {
             let origin = MemoryOrigin::Named;
@@ -158,6 +159,9 @@ impl<'m> Loader<'m> {
     }
 
     fn rules(&mut self, directory: &Path, base: &Path, scope: Scope) {
+        if !self.sources.are_wanted(scope) {
+            return;
+        }
         for path in rules::find(directory) {
             if self.is_file(&path)
                 && let Some((real, text)) = self.read(&path, scope, FileReach::Own(base))

@@ -33,6 +33,8 @@ pub struct PromptOptions {
     pub append: Option<String>,
     /// The name of the output style, as the settings have it.
     pub style: Option<String>,
+    /// Whether what differs from user to user stands in the first message instead.
+    pub is_the_same_for_all: bool,
 }
 
 /// A part of a system prompt, and where it comes from.
@@ -69,14 +71,29 @@ pub(crate) fn main_sections(
         _ => Cow::Borrowed(MAIN),
     };
     let styled = style.map(|style| contain(&style.text)).unwrap_or_default();
+    let of_place = if options.is_the_same_for_all { String::new() } else { environment.render() };
     let mut sections = sections([
         ("the prompt", options.replace.as_deref().unwrap_or(&usual)),
         ("the output style", &styled),
         ("what the user adds", options.append.as_deref().unwrap_or("")),
-        ("the environment", &environment.render()),
+        ("the environment", &of_place),
     ]);
-    sections.extend(memory.map(Section::memory));
+    if !options.is_the_same_for_all {
+        sections.extend(memory.map(Section::memory));
+    }
     sections
+}
+
+/// The parts that a prompt leaves out which is the same for all users, for the first message.
+pub(crate) fn left_out(
+    options: &PromptOptions,
+    environment: &Environment,
+    memory: Option<&str>,
+) -> Option<String> {
+    options.is_the_same_for_all.then(|| match memory {
+        Some(memory) => format!("{}\n\n{}", environment.render().trim_end(), memory.trim()),
+        None => environment.render(),
+    })
 }
 
 /// The usual prompt without the rules for work on software. Those about foreign text stay.

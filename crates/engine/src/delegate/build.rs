@@ -11,6 +11,7 @@ use centurion_tools::{DynTool, FileKeeper, Shells, ShellsConfig, Workspace};
 use parking_lot::Mutex;
 
 use crate::agent::builder::AgentBuilder;
+use crate::agent::hooks::reminder;
 use crate::agent::listing::Listing;
 use crate::agent::shared::Shared;
 use crate::agent::{Agent, AgentParts};
@@ -47,6 +48,8 @@ pub(crate) struct DriverParts {
     pub(crate) instructions: bool,
     /// The section of its system prompt about its notes, for an agent that can write them.
     pub(crate) notes_section: Option<String>,
+    /// Whether that section stands in the first message instead.
+    pub(crate) tells_notes_aside: bool,
     /// Texts before the first input of a new conversation.
     pub(crate) context: Vec<String>,
 }
@@ -188,7 +191,12 @@ impl AgentBuilder {
         let known = if is_new { Vec::new() } else { agent.workspace.read_state.paths() };
         let memory = self.memory.as_ref().filter(|_| parts.instructions);
         let writes_notes = toolbox.names().any(|name| name == WRITE_TOOL);
+        let mut context = parts.context;
         let system = match parts.notes_section.filter(|_| writes_notes) {
+            Some(section) if parts.tells_notes_aside => {
+                context.push(reminder(&section));
+                parts.system
+            }
             Some(section) => SystemPrompt::new(
                 parts.system.sections().map(str::to_owned).chain([section]).collect(),
             ),
@@ -204,7 +212,7 @@ impl AgentBuilder {
         Ok(Driver {
             preamble: Preamble {
                 instructions: is_new,
-                context: if is_new { parts.context } else { Vec::new() },
+                context: if is_new { context } else { Vec::new() },
                 ..Preamble::default()
             },
             counted,

@@ -359,6 +359,7 @@ impl Child {
             fixed_tools: fork.map(|fork| fork.point.prefix.tools.clone()),
             instructions: spec.instructions,
             notes_section: None,
+            tells_notes_aside: false,
             context: Vec::new(),
         };
         let has_begun = start.loaded.last.is_some();

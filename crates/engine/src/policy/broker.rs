@@ -133,6 +133,11 @@ pub trait Answerer: Send + Sync {
         true
     }
 
+    /// Tells whether it can be asked in a server's name now.
+    fn hears_servers(&self) -> bool {
+        self.is_there()
+    }
+
     /// Puts the question. Dropping the future withdraws it.
     fn answer(&self, ask: Ask) -> ReplyFuture<'_>;
 
@@ -166,9 +171,15 @@ impl Broker {
         answerer.filter(|answerer| answerer.is_there())
     }
 
+    /// Tells whether a server's question can be put.
+    pub(crate) fn hears_servers(&self) -> bool {
+        self.answerer.lock().as_ref().is_some_and(|answerer| answerer.hears_servers())
+    }
+
     /// Puts a server's question; without an answerer it is cancelled.
     pub(crate) async fn elicit(&self, question: Elicitation) -> ElicitationAnswer {
-        match self.answerer() {
+        let answerer = self.answerer.lock().clone();
+        match answerer.filter(|answerer| answerer.hears_servers()) {
             Some(answerer) => answerer.elicit(question).await.unwrap_or(ElicitationAnswer::Cancel),
             None => ElicitationAnswer::Cancel,
         }

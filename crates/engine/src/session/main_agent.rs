@@ -11,8 +11,9 @@ use super::{OpenError, Shared};
 use crate::agent::ToolScope;
 use crate::agent::builder::{BroughtBy, ServersError};
 use crate::agent::hooks::reminder;
+use crate::definition::environment::Environment;
 use crate::definition::identity::Identity;
-use crate::definition::prompt::PromptOptions;
+use crate::definition::prompt::{PromptOptions, left_out};
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::{EffectiveAgent, MainFlags, Place, Reach, Starter, ToolView};
 use crate::definition::rules::SessionMode;
@@ -65,6 +66,14 @@ impl MainAgent {
             initial_prompt: None,
             hooks: Vec::new(),
         }
+    }
+
+    /// Takes the texts before the first input, with what a prompt that is the same for all users leaves out.
+    pub(super) fn take_context(&mut self, environment: &Environment) -> Vec<String> {
+        let of_place = left_out(&self.prompt, environment, self.memory.as_deref());
+        let mut context = std::mem::take(&mut self.context);
+        context.splice(0..0, of_place.map(|text| reminder(&text)));
+        context
     }
 
     /// Takes up a definition. What the user said on the command line stays.

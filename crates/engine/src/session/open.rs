@@ -13,7 +13,9 @@ use centurion_journal::transcript::{Loaded, NotOneTurn, UsedSkill};
 use centurion_journal::{Journal, JournalError, Stamp};
 use centurion_protocol::RecordId;
 use centurion_protocol::sdk::{Init, InitPlugins};
-use centurion_tools::{ChangeLog, Checkpoints, DynTool, ReadState, builtin_under, resolve};
+use centurion_tools::{
+    ChangeLog, Checkpoints, DynTool, PreviewFormat, ReadState, builtin_under, resolve,
+};
 use thiserror::Error;
 
 use self::begins_in::{BeginsIn, enter_worktree};
@@ -132,10 +134,10 @@ impl Session {
         let environment = enter_worktree(&shared, &agent, worktree, begins_in).await?;
         let definitions = &shared.delegation.definitions;
         let style = definitions.choose_style(main.prompt.style.as_deref());
-        let memory_section = main.memory.as_deref();
-        let system =
-            main_sections(&main.prompt, &environment, mode, style.as_ref(), memory_section);
+        let own = main.memory.as_deref();
+        let system = main_sections(&main.prompt, &environment, mode, style.as_ref(), own);
         let notes = memory.as_ref().filter(|_| asked_for.1.replace.is_none());
+        let context = main.take_context(&environment);
         let parts = DriverParts {
             view: main.view,
             system: system_prompt(system),
@@ -147,7 +149,8 @@ impl Session {
             fixed_tools: None,
             instructions: main.instructions,
             notes_section: notes.map(MainMemory::section),
-            context: main.context,
+            context,
+            tells_notes_aside: main.prompt.is_the_same_for_all,
         };
         let driver = builder.driver(&shared, agent, parts)?;
         restore_work(&shared, &driver.journal, schedules, is_resumed.then_some(agents)).await?;
@@ -402,7 +405,8 @@ fn agent_builder(
 /// The tools of the program and those that extend it, by their names. Where agents share a task list, none keeps a list
 /// of its own.
 fn tools(options: &mut Options) -> Vec<Arc<dyn DynTool>> {
-    let mut tools = builtin_under(options.permission.sandbox.as_deref());
+    let preview = PreviewFormat::chosen(&options.base.env);
+    let mut tools = builtin_under(options.permission.sandbox.as_deref(), preview);
     tools.retain(|tool| options.agents.task_list.is_none() || tool.name() != "TodoWrite");
     tools.append(&mut options.extensions.tools);
     tools.sort_by(|one, other| one.name().cmp(other.name()));

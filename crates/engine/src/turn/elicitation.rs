@@ -91,7 +91,7 @@ impl Desk {
             ElicitationKind::Form { .. } => "elicitation_dialog",
             ElicitationKind::Url { .. } => "elicitation_url_dialog",
         };
-        if self.broker.has_answerer() {
+        if self.broker.hears_servers() {
             let message = &question.message;
             let news = hooks::Notification { message, title: None, notification_type: kind };
             self.agent.fire(&news, &CancellationToken::new()).await;

@@ -29,6 +29,23 @@ pub(super) fn make_lean(schema: &mut Value) {
     }
 }
 
+/// Removes a property; `list.field` is a property of the objects in a list.
+pub(super) fn withhold(schema: &mut Value, path: &str) {
+    let (name, inner) = match path.split_once('.') {
+        Some((name, inner)) => (name, Some(inner)),
+        None => (path, None),
+    };
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
+    match inner {
+        None => drop(properties.remove(name)),
+        Some(inner) => {
+            if let Some(items) = properties.get_mut(name).and_then(|list| list.get_mut("items")) {
+                withhold(items, inner);
+            }
+        }
+    }
+}
+
 /// Source text as one flow: a single line break becomes a space, an empty line or a list stays.
 pub(super) fn flow(text: &str) -> String {
     let mut flowed = String::with_capacity(text.len());

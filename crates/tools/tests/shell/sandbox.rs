@@ -350,7 +350,8 @@ async fn the_way_out_is_open_only_where_a_person_says_so() {
 #[test]
 fn the_way_out_is_offered_only_where_it_is_open() {
     let offers = |policy: Option<&SandboxPolicy>| {
-        let bash = builtin_under(policy).into_iter().find(|tool| tool.name() == "Bash").unwrap();
+        let bash =
+            builtin_under(policy, None).into_iter().find(|tool| tool.name() == "Bash").unwrap();
         let schema: Value = serde_json::from_str(bash.spec().input_schema.get()).unwrap();
         schema["properties"].get("dangerouslyDisableSandbox").is_some()
     };
