@@ -1,13 +1,14 @@
 //! Programs of others that drive this one or read what it writes, unchanged: the SDK for TypeScript, the adapters of
 //! editors, and readers of transcripts. Each test asserts on what the client yields.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use centurion_testkit::Scratch;
 use serde_json::{Value, json};
 
-use crate::components::{client, clients, everything_server, node, python, script};
+use crate::components::{client, clients, everything_server, inspector, node, python, script};
 use crate::processes::processes;
 use crate::program::eventually;
 use crate::recorder::Recorder;
@@ -29,11 +30,16 @@ fn scenario(scratch: &Scratch) -> String {
             {"match": {"system": "You are a parrot."}, "respond": "Squawk."},
             {"match": {"system": "two parrots."}, "respond": "Squawk squawk."},
             {"match": {"system": "Speak like a pirate."}, "respond": "Arr."},
+            {"match": {"last_user": "most likely type next"}, "respond": "run the tests"},
         ],
         "scripts": {
             "hello": ["Hello there."],
             "aside": ["beside it"],
             "shell": [[bash("echo from the shell", "Say it")], "shell gave: ${re:(?s)(.*)}"],
+            "mark": [[bash("echo mark is $MARK", "Say it")], "${re:(mark is .*)}"],
+            "reads": [[{"tool": "Read", "input": {"file_path": "${arg}"}}], "read gave: ${re:(?s)(.*)}"],
+            "writes": [[{"tool": "Write", "input": {"file_path": "${arg}", "content": "as asked"}}], "wrote"],
+            "skill": [[{"tool": "Skill", "input": {"skill": "${arg}"}}], "skill gave: ${re:(?s)(.*)}"],
             "touch": [[bash("touch ${arg}", "Touch a file")], "touch gave: ${re:(?s)(.*)}"],
             "edit": [[edit("first", "second")], "edit gave: ${re:(?s)(.*)}"],
             "change": [[{"tool": "Read", "input": {"file_path": notes}}], [edit("first", "second")], "changed"],
@@ -45,6 +51,10 @@ fn scenario(scratch: &Scratch) -> String {
             "lead": [[agent("general-purpose", false)], "all done"],
             "lead_helper": [[agent("helper", false)], "all done"],
             "behind": [[agent("helper", true)], "meanwhile", "heard of it"],
+            "behind_asleep": [[{"tool": "Agent", "input": {
+                "description": "a job", "prompt": "@@sleep", "subagent_type": "general-purpose",
+                "run_in_background": true,
+            }}], "meanwhile", "heard of it", "heard of it"],
             "child": [[bash("echo from the child", "Say it")], "I helped."],
             "moves": [[bash("mkdir -p deep && cd deep", "Go there")], [bash("false", "Fail")], "moved"],
             "fails": [[{"tool": "Read", "input": {"file_path": "missing.txt"}}], "failed"],
@@ -52,6 +62,10 @@ fn scenario(scratch: &Scratch) -> String {
                 [{"tool": "TaskCreate", "input": {"subject": "one", "description": "a job"}}],
                 [{"tool": "TaskUpdate", "input": {"taskId": "1", "status": "completed"}}],
                 "worked",
+            ],
+            "elicits_name": [
+                [{"tool": "mcp__everything__trigger-elicitation-request", "input": {}}],
+                "asked: ${re:(?s)(.*)}",
             ],
             "elicits": [[{"tool": "mcp__everything__trigger-elicitation-request", "input": {}}], "asked"],
             "apart": [[{"tool": "Agent", "input": {
@@ -99,9 +113,14 @@ fn assert_success(output: &Output) {
 
 /// Runs a host that is written with the SDK for TypeScript.
 fn drive(host: &str) {
+    drive_by(&node(), host);
+}
+
+/// Runs a host that is written for this program.
+fn drive_by(program: &Path, host: &str) {
     let scratch = place();
     let recorder = Recorder::new(&scratch);
-    let output = command(&node(), &scratch)
+    let output = command(program, &scratch)
         .arg(script(host))
         .env("CLIENTS", clients())
         .env("CENTURION", recorder.program())
@@ -117,6 +136,16 @@ fn drive(host: &str) {
 #[test]
 fn every_method_of_the_sdk_for_typescript_works() {
     drive("sdk_methods.mjs");
+}
+
+#[test]
+fn each_option_of_the_sdk_for_typescript_does_what_it_says() {
+    drive("sdk_each_option.mjs");
+}
+
+#[test]
+fn each_option_of_the_sdk_for_python_does_what_it_says() {
+    drive_by(&python(), "each_option_host.py");
 }
 
 #[test]
@@ -228,6 +257,69 @@ fn a_monitor_reads_the_entries_of_a_session() {
     // Two requests of the lead, two of its agent.
     assert_eq!(entries.len(), 4, "{entries:?}");
     assert!(entries.iter().all(|(input, output, _)| *input > 0 && *output > 0), "{entries:?}");
+}
+
+/// The page that says how clients are pointed at the program.
+const INSTRUCTIONS: &str = include_str!("../../../../docs/sdk.md");
+
+/// The lines that a block of the page has people type; a name in the block finds it.
+fn typed(name: &str) -> String {
+    let mut blocks = INSTRUCTIONS.split("```console\n").skip(1);
+    let block = blocks.find_map(|rest| {
+        let block = rest.split("```").next().unwrap();
+        block.contains(name).then_some(block)
+    });
+    let lines = block.unwrap_or_else(|| panic!("no block has {name}")).lines();
+    lines.filter_map(|line| line.strip_prefix("$ ")).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_instructions_for_programs_of_others_work_as_they_are_written() {
+    let scratch = place();
+    scratch.write("README.md", "read me");
+    let bin = scratch.root().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let name = |name: &str, line: &str| {
+        let path = bin.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{line}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let (node, python) = (node().display().to_string(), python());
+    name("centurion", &format!("exec '{}' \"$@\"", env!("CARGO_BIN_EXE_centurion")));
+    name("npm", "exit 0");
+    name("ccusage", &format!("exec {node} {} \"$@\"", client("ccusage/src/cli.js").display()));
+    let log = python.with_file_name("claude-code-log");
+    name("claude-code-log", &format!("exec {} \"$@\"", log.display()));
+    // The page's command starts the Inspector by its name in the mode without a page.
+    let cli = inspector().display().to_string();
+    name("npx", &format!("shift 2; exec {node} {cli} \"$@\""));
+    let adapter = client("@agentclientprotocol/claude-agent-acp").join("dist/index.js");
+    name("claude-agent-acp", &format!("exec {node} {} < /dev/null", adapter.display()));
+
+    let run = |lines: &str| {
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        let output = command(Path::new("bash"), &scratch)
+            .args(["-e", "-c", lines])
+            .env("PATH", path)
+            .env("ANTHROPIC_MODEL", format!("script:{}", scratch.root().join("go.yaml").display()))
+            .env_remove("CLAUDE_CONFIG_DIR")
+            .output()
+            .unwrap();
+        assert_success(&output);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    std::fs::write(scratch.root().join("go.yaml"), "default: gone\n").unwrap();
+    let report = run(&typed("ccusage session"));
+    assert!(report.contains("gone") && report.contains("outputTokens"), "{report}");
+    let projects = scratch.home().join(".claude/projects");
+    let project = std::fs::read_dir(&projects).unwrap().next().unwrap().unwrap().path();
+    let lines = typed("claude-code-log ~")
+        .replace("PROJECT", project.file_name().unwrap().to_str().unwrap());
+    run(&lines);
+    assert!(scratch.read("page.html").contains("gone"));
+    let told = run(&typed("mcp-inspector"));
+    assert!(told.contains("\"tools\"") && told.contains("read me"), "{told}");
+    run(&typed("CLAUDE_CODE_EXECUTABLE").replace("/usr/local/bin/centurion", "centurion"));
 }
 
 /// The clients that are run, with their versions: the table of the documentation in another form.

@@ -1,13 +1,7 @@
-// A host that uses the options of a query, by the SDK for TypeScript: permissions, hooks, agents, prompts, sessions.
+// A host that uses options of a query at length, by the SDK for TypeScript: permissions, hooks, agents, sessions.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { Conversation, assert, of, options, result, run, sdk, z } from "./sdk_kit.mjs";
-
-const all = async (stream) => {
-  const messages = [];
-  for await (const message of stream) messages.push(message);
-  return messages;
-};
+import { Conversation, all, assert, of, options, result, run, sdk, z } from "./sdk_kit.mjs";
 
 const once = (prompt, more) => all(sdk.query({ prompt, options: options(more) }));
 
@@ -86,37 +80,6 @@ async function agents() {
   await talk.end();
 }
 
-async function prompts() {
-  assert.equal(result(await once("hi", { systemPrompt: "You are a parrot." })).result, "Squawk.");
-  const preset = { type: "preset", preset: "claude_code", append: "Speak like a pirate." };
-  assert.equal(result(await once("hi", { systemPrompt: preset })).result, "Arr.");
-  assert.equal(result(await once("hi", { systemPrompt: ["You are", "two parrots."] })).result, "Squawk squawk.");
-
-  const schema = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
-  const structured = await once("@@data", { outputFormat: { type: "json_schema", schema } });
-  assert.deepEqual(result(structured).structured_output, { n: 7 });
-
-  const partial = of(await once("@@hello", { includePartialMessages: true }), "stream_event");
-  assert(partial.some((it) => it.event.type === "content_block_delta"), JSON.stringify(partial));
-
-  const limited = await once("@@lead", { maxTurns: 1 }).catch((error) => [String(error)]);
-  assert.match(JSON.stringify(limited.at(-1)), /max_turns|maximum number of turns|turn/i);
-
-  const tools = of(await once("@@hello", { tools: ["Read", "Bash"], disallowedTools: ["Bash"] }), "init")[0].tools;
-  assert.deepEqual(tools, ["Read"]);
-  const added = await once("@@hello", {
-    additionalDirectories: ["/tmp"], permissionMode: "plan", effort: "low", fallbackModel: "haiku", maxBudgetUsd: 1,
-    strictMcpConfig: true, settingSources: [], betas: ["context-1m-2025-08-07"], thinking: { type: "adaptive" },
-    settings: { permissions: { deny: ["WebFetch"] } }, title: "A title", extraArgs: { "include-hook-events": null },
-    agentProgressSummaries: true, promptSuggestions: true, planModeInstructions: "Plan well.", persistSession: false,
-    skills: "all", debugFile: `${process.cwd()}/debug.log`, allowDangerouslySkipPermissions: true, taskBudget: { total: 9000 },
-    perTaskStopAffordance: true, toolAliases: { Shell: "Bash" }, verbatimPrompts: true,
-  });
-  const [init] = of(added, "init");
-  assert.equal(init.permissionMode, "plan");
-  assert(!init.tools.includes("WebFetch") && existsSync("debug.log"));
-}
-
 async function sessions() {
   const first = await once("@@hello");
   const id = result(first).session_id;
@@ -144,53 +107,28 @@ async function sessions() {
   assert(!(await sdk.listSessions({ dir })).some((it) => it.sessionId === copy.sessionId));
 }
 
-async function ends() {
-  const abortController = new AbortController();
-  const stream = sdk.query({ prompt: "@@sleep", options: options({ abortController, allowedTools: ["Bash"] }) });
-  await assert.rejects(async () => {
-    for await (const message of stream) {
-      if (message.type === "assistant") abortController.abort();
-    }
-  });
-  writeFileSync("ended.txt", "");
-}
+async function helpers() {
+  const dir = process.cwd();
+  const id = result(await once("@@lead", { allowedTools: ["Bash"] })).session_id;
+  const [agent] = await sdk.listSubagents(id, { dir });
+  const said = JSON.stringify(await sdk.getSubagentMessages(id, agent, { dir }));
+  assert.match(said, /I helped\./);
+  const store = new sdk.InMemorySessionStore();
+  await sdk.importSessionToStore(id, store, { dir });
+  assert.match(JSON.stringify(await sdk.getSessionMessages(id, { dir, sessionStore: store })), /all done/);
 
-async function starts() {
-  const limits = { permissions: { deny: ["Bash"] } };
-  const limited = await once("@@shell", { managedSettings: limits, allowedTools: ["Bash"] });
-  // A tool that is denied whole is not there.
-  assert(!of(limited, "init")[0].tools.includes("Bash"));
-  assert(of(await once("@@hello"), "init")[0].tools.includes("Bash"));
+  const isArchived = async () => (await sdk.listSessions({ dir })).find((it) => it.sessionId === id).archived ?? false;
+  await sdk.archiveSession(id, { dir });
+  assert.equal(await isArchived(), true);
+  await sdk.unarchiveSession(id, { dir });
+  assert.equal(await isArchived(), false);
+  await sdk.archiveSession(id, { dir });
+  await once("@@hello", { resume: id });
+  assert.equal(await isArchived(), false, "a prompt takes it out again");
 
-  const path = `${process.cwd()}/brought`;
-  mkdirSync(`${path}/.claude-plugin`, { recursive: true });
-  writeFileSync(`${path}/.claude-plugin/plugin.json`, JSON.stringify({ name: "brought", version: "1.0.0" }));
-  for (const pluginDelivery of ["initialize", "argv"]) {
-    const plugins = [{ type: "local", path }];
-    const [init] = of(await once("@@hello", { plugins, pluginDelivery }), "init");
-    assert(init.plugins.some((plugin) => plugin.name === "brought"), pluginDelivery);
-  }
-
-  const [init] = of(await once("@@hello", { settings: { outputStyle: "Explanatory" } }), "init");
-  assert.equal(init.output_style, "Explanatory");
-
-  for (const more of [
-    { toolConfig: { askUserQuestion: { previewFormat: "html" } } },
-    { sandbox: { enabled: false } },
-    { loadTimeoutMs: 1000 },
-    { permissionPrompts: "none" },
-    { permissionPromptToolName: "stdio" },
-    { enableFileCheckpointing: true },
-    { debug: true },
-    { maxThinkingTokens: 2000 },
-    { executable: "node", executableArgs: [] },
-    { agent: "general-purpose" },
-    { settingSources: [] },
-    { supportedDialogKinds: ["any"], onUserDialog: async () => ({}) },
-    { onElicitation: async () => ({ action: "decline" }) },
-  ]) {
-    assert.match(result(await once("@@hello", more)).result, /Hello there/, JSON.stringify(more));
-  }
+  const warm = await sdk.startup({ options: options() });
+  assert.equal(result(await all(warm.query("@@hello"))).result, "Hello there.");
+  (await sdk.startup({ options: options() })).close();
 }
 
 async function restrictions() {
@@ -258,4 +196,4 @@ async function beginnings() {
   assert.match(result(await once("@@hello", { thinking })).result, /Hello there/);
 }
 
-await run(permissions, hooks, agents, prompts, sessions, starts, restrictions, beginnings, ends);
+await run(permissions, hooks, agents, sessions, helpers, restrictions, beginnings);
