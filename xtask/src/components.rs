@@ -15,9 +15,10 @@ pub(crate) const VARIABLE: &str = "CENTURION_TEST_NEEDS";
 /// Runs the others: the conformance suite needs a newer one than systems bring.
 const NODE: &str = "24.21.0";
 
-/// The protocol's conformance suite for clients, its Inspector, and the server that shows all of the protocol.
-const NPM: [&str; 3] = [
+/// The protocol's conformance suite in two versions, its Inspector, and the server that shows all of the protocol.
+const NPM: [&str; 4] = [
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "conformance-older@npm:@modelcontextprotocol/conformance@0.1.16",
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/server-everything@2026.8.31",
 ];

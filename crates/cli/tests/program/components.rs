@@ -32,6 +32,11 @@ pub(crate) fn conformance() -> PathBuf {
     component("npm/node_modules/@modelcontextprotocol/conformance/dist/index.js")
 }
 
+/// The last version of the suite before those that know the newer revision of the protocol, for node.
+pub(crate) fn older_conformance() -> PathBuf {
+    component("npm/node_modules/conformance-older/dist/index.js")
+}
+
 /// The Inspector of the protocol in its mode without a page, for node.
 pub(crate) fn inspector() -> PathBuf {
     component("npm/node_modules/@modelcontextprotocol/inspector/clients/cli/build/index.js")
