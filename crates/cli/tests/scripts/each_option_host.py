@@ -203,6 +203,20 @@ class Effects:
         path = write(f"{cwd}/servers.json", json.dumps({"mcpServers": {"everything": EVERYTHING}}))
         for servers in (path, open(path, encoding="utf-8").read()):
             assert [it["name"] for it in init(await once("@@hello", mcp_servers=servers, **given))["mcp_servers"]] == ["everything"]
+        # The methods of the client that are about servers.
+        async with ClaudeSDKClient(options(mcp_servers={"everything": EVERYTHING}, **given)) as client:
+            await client.query("@@hello")
+            assert [message async for message in client.receive_response()]
+
+            async def status():
+                return [it["status"] for it in (await client.get_mcp_status())["mcpServers"]]
+
+            assert await status() == ["connected"]
+            await client.toggle_mcp_server("everything", False)
+            assert await status() == ["disabled"]
+            await client.toggle_mcp_server("everything", True)
+            await client.reconnect_mcp_server("everything")
+            assert await status() == ["connected"]
 
     async def strict_mcp_config(self, cwd):
         home = place("home")

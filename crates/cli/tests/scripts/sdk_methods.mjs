@@ -3,6 +3,22 @@
 import { readFileSync, statSync, mkdirSync, writeFileSync } from "node:fs";
 import { Conversation, assert, of, result, run, sdk, user, z } from "./sdk_kit.mjs";
 
+/** The methods of a query that were called. */
+const called = new Set();
+
+/** A conversation whose query takes note of what is called. */
+function conversation(more) {
+  const talk = new Conversation(more);
+  talk.query = new Proxy(talk.query, {
+    get(query, name) {
+      if (typeof query[name] !== "function") return query[name];
+      called.add(name);
+      return query[name].bind(query);
+    },
+  });
+  return talk;
+}
+
 const desk = sdk.createSdkMcpServer({
   name: "desk",
   tools: [
@@ -13,7 +29,7 @@ const desk = sdk.createSdkMcpServer({
 });
 
 async function settings() {
-  const talk = new Conversation();
+  const talk = conversation();
   const { query } = talk;
   await talk.say("@@hello");
   await query.setPermissionMode("acceptEdits");
@@ -49,7 +65,7 @@ async function settings() {
 }
 
 async function looks() {
-  const talk = new Conversation();
+  const talk = conversation();
   const { query } = talk;
   await talk.say("@@hello");
   const begun = await query.initializationResult();
@@ -84,7 +100,7 @@ async function looks() {
 }
 
 async function files() {
-  const talk = new Conversation({ permissionMode: "acceptEdits", enableFileCheckpointing: true });
+  const talk = conversation({ permissionMode: "acceptEdits", enableFileCheckpointing: true });
   const { query } = talk;
   const id = "5b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11";
   await talk.say("@@hello", { uuid: id });
@@ -111,7 +127,7 @@ async function files() {
 
 async function servers() {
   const broken = { type: "stdio", command: "no-such-program-anywhere" };
-  const talk = new Conversation({ mcpServers: { desk, broken }, allowedTools: ["mcp__desk__add"] });
+  const talk = conversation({ mcpServers: { desk, broken }, allowedTools: ["mcp__desk__add"] });
   const { query } = talk;
   assert.equal(result(await talk.say("@@sum")).result, "sum is 3");
   const status = Object.fromEntries((await query.mcpServerStatus()).map((it) => [it.name, it]));
@@ -148,7 +164,7 @@ async function servers() {
 }
 
 async function tasks() {
-  const talk = new Conversation({ allowedTools: ["Bash"] });
+  const talk = conversation({ allowedTools: ["Bash"] });
   const { query } = talk;
   await talk.say("@@hello");
   assert.equal(await query.backgroundTasks(), true);
@@ -182,4 +198,13 @@ async function tasks() {
   query.close();
 }
 
-await run(settings, looks, files, servers, tasks);
+/** No method that the SDK declares was left out. */
+async function all() {
+  const types = readFileSync(`${process.env.CLIENTS}/@anthropic-ai/claude-agent-sdk/sdk.d.ts`, "utf8");
+  const [body] = types.split("export declare interface Query ")[1].split("\n}");
+  const declared = [...body.matchAll(/^ {4}(\w+)\(/gm)].map((it) => it[1]);
+  assert(declared.length > 25, String(declared));
+  assert.deepEqual(declared.filter((name) => !called.has(name)), []);
+}
+
+await run(settings, looks, files, servers, tasks, all);
