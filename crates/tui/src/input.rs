@@ -98,6 +98,8 @@ pub enum MouseEvent {
 pub enum TerminalReply {
     /// The place of the cursor.
     Cursor(Place),
+    /// The size of the window, as the terminal itself has it.
+    Size(Size),
     /// Whether a mode is known to the terminal (`DECRPM`).
     Mode { mode: u16, known: bool },
     /// The flags of kitty keys in force: the terminal knows them.

@@ -57,7 +57,10 @@ pub use model::picker::{PickFor, PickRow, Picker};
 pub use model::prompts::{PromptNumber, When};
 pub use model::screen::SessionEntry;
 pub use model::{CommandHint, Model, Moment};
-pub use surface::{Capabilities, InlineSurface, PlainSurface, Surface, TwoScreens};
+pub use surface::{
+    Capabilities, FullscreenSurface, InlineSurface, PlainSurface, Scroll, Surface, Surfaces, Touch,
+    Tui, TwoScreens,
+};
 pub use terminal::{Terminal, TerminalOptions};
 pub use text::{MarkdownStream, PROSE_COLUMNS, diff, foreign, foreign_text, highlighted, wrapped};
 pub use view::view;

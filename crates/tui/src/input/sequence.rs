@@ -2,7 +2,7 @@
 
 use super::parser::Begin;
 use super::{Input, Key, KeyCode, Mouse, MouseEvent, TerminalReply};
-use crate::frame::Place;
+use crate::frame::{Place, Size};
 use crate::text::foreign_text;
 
 const ESCAPE: u8 = 0x1b;
@@ -139,6 +139,10 @@ fn meaning(parameters: &[u8], last: u8) -> Option<Input> {
             // F3 with modifiers looks the same in row 1: we asked for a place, so it is one.
             Some(Input::Reply(TerminalReply::Cursor(place(number(1), number(0)))))
         }
+        (None, None, b't') if number(0) == 8 && number(1) > 0 && number(2) > 0 => {
+            let (rows, columns) = (u16::try_from(number(1)).ok()?, u16::try_from(number(2)).ok()?);
+            Some(Input::Reply(TerminalReply::Size(Size { columns, rows })))
+        }
         (Some(b'?'), Some(b'$'), b'y') => Some(Input::Reply(TerminalReply::Mode {
             mode: u16::try_from(number(0)).ok()?,
             known: matches!(number(1), 1..=3),
@@ -165,13 +169,36 @@ fn meaning(parameters: &[u8], last: u8) -> Option<Input> {
     }
 }
 
-/// A key of the kitty protocol: CSI code ; modifiers : event u
+/// Bits of modifiers.
+const SHIFT: u32 = 1;
+const ALT: u32 = 2;
+const CTRL: u32 = 4;
+const SUPER: u32 = 8;
+const HYPER: u32 = 16;
+const META: u32 = 32;
+
+/// A key of the kitty protocol: CSI code : with shift : on a Latin keyboard ; modifiers : event u
 fn key_event(body: &str, code: u32) -> Option<Input> {
     if !is_press(body) {
         return None;
     }
     let modifiers = body.split(';').nth(1).and_then(|part| part.split(':').next());
-    let modifiers = modifiers.and_then(|text| text.parse().ok()).unwrap_or(1);
+    let modifiers: u32 = modifiers.and_then(|text| text.parse().ok()).unwrap_or(1);
+    let bits = modifiers.saturating_sub(1);
+    // Shortcuts of the desktop.
+    if bits & (SUPER | HYPER) != 0 {
+        return None;
+    }
+    let mut others = body.split(';').next().into_iter().flat_map(|keys| keys.split(':').skip(1));
+    let mut other = || others.next().and_then(|text| text.parse().ok());
+    let (shifted, latin): (Option<u32>, Option<u32>) = (other(), other());
+    let has_shortcut = bits & (ALT | CTRL) != 0;
+    let code = match (shifted, latin) {
+        // A shortcut is where it is on a Latin keyboard, whatever is written there.
+        (_, Some(latin)) if has_shortcut && code > 0x7f && latin <= 0x7f => latin,
+        (Some(shifted), _) if bits & SHIFT != 0 && bits & CTRL == 0 => shifted,
+        _ => code,
+    };
     Some(Input::Key(modified(character_key(code)?, modifiers)))
 }
 
@@ -213,7 +240,7 @@ fn character_key(code: u32) -> Option<Key> {
 /// The key with the modifiers of a parameter, which is one more than their bits.
 fn modified(key: Key, parameter: u32) -> Key {
     let bits = parameter.saturating_sub(1);
-    let (shift, alt, ctrl) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
+    let (shift, alt, ctrl) = (bits & SHIFT != 0, bits & (ALT | META) != 0, bits & CTRL != 0);
     match key.code {
         // Shift makes another character.
         KeyCode::Char(char) if shift => {

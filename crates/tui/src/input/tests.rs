@@ -36,6 +36,12 @@ fn keys_are_read_in_every_encoding() {
         (b"\x1b[97;5u", plain(KeyCode::Char('a')).ctrl()),
         (b"\x1b[97;5:1u", plain(KeyCode::Char('a')).ctrl()),
         (b"\x1b[27u", plain(KeyCode::Escape)),
+        // Ctrl+C on a Russian and Alt+P on a Greek keyboard; Alt+Shift+2, and letters of their own.
+        (b"\x1b[1089::99;5u", plain(KeyCode::Char('c')).ctrl()),
+        (b"\x1b[960::112;3u", plain(KeyCode::Char('p')).alt()),
+        (b"\x1b[50:64;4u", plain(KeyCode::Char('@')).alt()),
+        (b"\x1b[97:65;69u", plain(KeyCode::Char('a')).ctrl()),
+        (b"\x1b[1089:1057:99;2u", plain(KeyCode::Char('\u{421}'))),
         (b"\x1b[A", plain(KeyCode::Up)),
         (b"\x1bOA", plain(KeyCode::Up)),
         (b"\x1b[1;5D", plain(KeyCode::Left).ctrl()),
@@ -53,6 +59,12 @@ fn keys_are_read_in_every_encoding() {
 }
 
 #[test]
+fn a_shortcut_of_the_desktop_writes_nothing() {
+    // Failure 24.
+    assert_eq!(read(b"\x1b[99;9u\x1b[107;17u"), []);
+}
+
+#[test]
 fn a_key_that_is_let_go_is_no_key() {
     assert_eq!(read(b"\x1b[97;1:3u"), []);
     assert_eq!(read(b"\x1b[1;1:3A"), []);
@@ -61,8 +73,9 @@ fn a_key_that_is_let_go_is_no_key() {
 #[test]
 fn replies_are_told_from_keys() {
     assert_eq!(
-        read(b"\x1b[12;40R\x1b[?2026;2$y\x1b[?1u\x1bP>|kitty(0.32)\x1b\\\x1b[?62;4c\x1b[I"),
+        read(b"\x1b[8;24;80t\x1b[12;40R\x1b[?2026;2$y\x1b[?1u\x1bP>|kitty(0.32)\x1b\\\x1b[?62;4c\x1b[I"),
         [
+            Input::Reply(TerminalReply::Size(Size { columns: 80, rows: 24 })),
             Input::Reply(TerminalReply::Cursor(Place { row: 11, column: 39 })),
             Input::Reply(TerminalReply::Mode { mode: 2026, known: true }),
             Input::Reply(TerminalReply::KittyKeys(1)),

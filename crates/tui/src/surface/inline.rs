@@ -12,13 +12,13 @@ use super::{Capabilities, Surface};
 use crate::frame::{Frame, Line, Place, Size, Wrap};
 use crate::input::TerminalReply;
 use crate::look::{Look, Theme};
-use crate::text::{foreign_text, wrapped};
+use crate::text::wrapped;
 
 /// Frames of fewer bytes are not put between the marks of mode 2026, which are 16 bytes: one write shows them at once.
-const SMALL: usize = 100;
+pub(super) const SMALL: usize = 100;
 
-/// The longest title of a window.
-const LONGEST_TITLE: usize = 120;
+/// The most answers for another size that are waited through.
+const MOST_STRAYS: u8 = 4;
 
 /// Writes frames at the end of what the terminal shows already.
 #[derive(Debug)]
@@ -39,9 +39,16 @@ pub struct InlineSurface {
     /// The row of the cursor when the last one was asked.
     asked_row: u16,
     is_waiting: bool,
+    /// The size that the terminal told with its last answer.
+    told_size: Option<Size>,
+    /// The times that its answer was for another size than the one that we know.
+    strays: u8,
     is_forgotten: bool,
     /// The columns before the window changed.
     old_columns: u16,
+    /// Rows of earlier live regions that a smaller window has pushed out at its top, each with the cells that are out. They
+    /// stand right above the live region, and come back with a larger window.
+    pushed_out: Vec<(Row, u16)>,
     /// Lines to print that came while the surface was waiting.
     held: Vec<Line>,
     title: Option<String>,
@@ -62,8 +69,11 @@ impl InlineSurface {
             asked: 0,
             asked_row: 0,
             is_waiting: false,
+            told_size: None,
+            strays: 0,
             is_forgotten: false,
             old_columns: size.columns,
+            pushed_out: Vec::new(),
             held: Vec::new(),
             title: None,
         }
@@ -79,6 +89,11 @@ impl InlineSurface {
         self.held.extend(lines.iter().cloned());
     }
 
+    /// The window has another size, and nothing of ours is in it.
+    pub(super) fn set_size(&mut self, size: Size) {
+        (self.size, self.old_columns) = (size, size.columns);
+    }
+
     /// Takes note that the cursor was made visible.
     pub(super) fn cursor_is_shown(&mut self) {
         self.is_cursor_hidden = false;
@@ -90,8 +105,31 @@ impl InlineSurface {
         out.extend_from_slice(b"\x1b[6n");
     }
 
+    /// Asks for the size, too: the window may have changed again, and the news of that be on its way.
+    fn ask_with_size(&mut self, out: &mut Vec<u8>) {
+        self.told_size = None;
+        out.extend_from_slice(b"\x1b[18t");
+        self.ask(out);
+    }
+
     fn height(&self) -> u16 {
         u16::try_from(self.shown.len()).unwrap_or(u16::MAX)
+    }
+
+    /// The rows of lines to print, where they and the live region can be written as one: rows that are there already, such
+    /// as those of an answer that was open, stay as they are. `None` where a scroll region does more, or the terminal is to
+    /// break a line itself.
+    fn rows_above(&self, lines: &[Line], live: usize) -> Option<Vec<Line>> {
+        let columns = self.size.columns;
+        let is_long = |line: &Line| line.wrap == Wrap::Flush && line.width() > usize::from(columns);
+        let has_region = self.can.region_feeds_scrollback && self.top.is_some();
+        if lines.is_empty() || has_region || lines.iter().any(is_long) {
+            return None;
+        }
+        let rows: Vec<Line> = lines.iter().flat_map(|line| wrapped(line, columns)).collect();
+        let most = usize::from(self.size.rows);
+        let fits = rows.len() + live.max(1) <= most && self.shown.len() <= most;
+        fits.then_some(rows)
     }
 
     /// Prints lines above the live region.
@@ -187,8 +225,9 @@ impl InlineSurface {
         writer.text(&ascii, style);
     }
 
-    /// Makes the live region look as it should.
-    fn show(&mut self, live: &[Line], cursor: Option<Place>, writer: &mut Writer) {
+    /// Makes the live region look as it should. Its first rows may be finished ones, which are printed by this: those are
+    /// written whole, unless they are there already.
+    fn show(&mut self, live: &[Line], finished: u16, cursor: Option<Place>, writer: &mut Writer) {
         let mut rows: Vec<Row> =
             live.iter().map(|line| Row::new(line, self.size.columns, self.look)).collect();
         if rows.is_empty() {
@@ -198,7 +237,11 @@ impl InlineSurface {
         for (index, row) in rows.iter().enumerate() {
             let at = u16::try_from(index).unwrap_or(u16::MAX);
             if let Some(old) = self.shown.get(index) {
-                writer.change(at, old, row);
+                if at < finished && !old.is_same(row) {
+                    writer.replace(at, row);
+                } else {
+                    writer.change(at, old, row);
+                }
             } else {
                 writer.move_to(at - 1, 0);
                 writer.next_row();
@@ -240,9 +283,9 @@ impl InlineSurface {
         let old = &self.shown;
         let least = before.min(after);
         let kept = old.iter().zip(new).take_while(|(old, new)| old.is_same(new)).count();
-        let is_same_end = |end: &usize| old[before - end].is_same(&new[after - end]);
-        let ends: Vec<usize> = (1..=least - kept).filter(is_same_end).collect();
-        let starts = (kept..least).filter(|at| old[*at].is_same(&new[*at])).count();
+        let is_alike_end = |end: &usize| old[before - end].is_alike(&new[after - end]);
+        let ends: Vec<usize> = (1..=least - kept).filter(is_alike_end).collect();
+        let starts = (kept..least).filter(|at| old[*at].is_alike(&new[*at])).count();
         let Some(end) = ends.last().filter(|_| ends.len() > starts) else { return };
         let short = |number: usize| u16::try_from(number).unwrap_or(u16::MAX);
         if after > before {
@@ -296,8 +339,7 @@ impl InlineSurface {
 
     fn set_title(&mut self, title: Option<&String>, writer: &mut Writer) {
         let Some(title) = title.filter(|title| self.title.as_ref() != Some(title)) else { return };
-        let safe: String = foreign_text(title).chars().take(LONGEST_TITLE).collect();
-        writer.raw(format!("\x1b]2;{safe}\x07").as_bytes());
+        writer.raw(&super::title(title));
         self.title = Some(title.clone());
     }
 
@@ -312,6 +354,33 @@ impl InlineSurface {
         (rows + place.0, place.1)
     }
 
+    /// Takes note that so many rows of the live region are above the window.
+    fn push_out(&mut self, mut rows: u16) {
+        for row in self.shown.iter().take(usize::from(self.row) + 1) {
+            if rows == 0 {
+                return;
+            }
+            let height = broken_rows(row, self.size.columns).min(rows);
+            self.pushed_out.push((row.clone(), first_cell(row, height, self.size.columns)));
+            rows -= height;
+        }
+    }
+
+    /// The rows, of at most so many above the live region, that were pushed out and are in the window again.
+    fn come_back(&mut self, room: u16) -> u16 {
+        let mut back = 0;
+        while let Some((row, cells)) = self.pushed_out.pop() {
+            let height = broken_place(&row, cells.saturating_sub(1), self.size.columns).0 + 1;
+            if back + height > room {
+                let out = first_cell(&row, back + height - room, self.size.columns);
+                self.pushed_out.push((row, out));
+                return room;
+            }
+            back += height;
+        }
+        back
+    }
+
     /// Erases the live region of before the window changed, whose cursor is at this place now.
     fn begin_again(&mut self, at: Option<Place>, out: &mut Vec<u8>) {
         let columns = self.size.columns;
@@ -324,9 +393,20 @@ impl InlineSurface {
                 self.can.rewraps = false;
             }
         }
-        let up = if self.can.rewraps { broken.0 } else { cut.0 };
-        let is_above = self.can.rewraps && at.is_some_and(|at| up > at.row);
-        let up = at.map_or(up, |at| up.min(at.row));
+        let own = if self.can.rewraps { broken.0 } else { cut.0 };
+        let is_above = self.can.rewraps && at.is_some_and(|at| own > at.row);
+        let up = at.map_or(own, |at| own.min(at.row));
+        let up = match at {
+            Some(at) if is_above => {
+                self.push_out(own - at.row);
+                up
+            }
+            Some(at) => up + self.come_back(at.row - up),
+            None => {
+                self.pushed_out.clear();
+                up
+            }
+        };
         let mut writer = Writer::new(up, None, columns);
         writer.move_to(0, 0);
         writer.erase_below();
@@ -352,8 +432,11 @@ impl Surface for InlineSurface {
         }
         let height = self.height();
         let mut lines = std::mem::take(&mut self.held);
-        let is_moved = !lines.is_empty() || self.is_forgotten;
-        if !self.is_forgotten {
+        let is_printed = !lines.is_empty();
+        let is_moved = is_printed || self.is_forgotten;
+        let (live, cursor) = fitting(frame, Self::live_rows(self.size));
+        let above = self.rows_above(&lines, live.len());
+        if !self.is_forgotten && above.is_none() {
             self.promote(&mut lines);
         }
         let mut writer = Writer::new(self.row, self.column, self.size.columns);
@@ -363,18 +446,29 @@ impl Surface for InlineSurface {
             self.shown = vec![Row::default()];
             self.top = None;
         }
-        if !lines.is_empty() {
-            self.print(&lines, &mut writer);
+        if is_printed {
+            self.pushed_out.clear();
         }
-        let (live, cursor) = fitting(frame, Self::live_rows(self.size));
-        self.show(live, cursor, &mut writer);
+        let printed = above.as_ref().map_or(0, Vec::len);
+        if let Some(above) = above {
+            let printed = u16::try_from(printed).unwrap_or(u16::MAX);
+            let cursor = cursor.map(|it| Place { row: it.row + printed, ..it });
+            self.show(&[above, live.to_vec()].concat(), printed, cursor, &mut writer);
+            self.shown.drain(..usize::from(printed));
+            self.top = self.top.map(|top| top + printed);
+        } else {
+            if !lines.is_empty() {
+                self.print(&lines, &mut writer);
+            }
+            self.show(live, 0, cursor, &mut writer);
+        }
         self.set_title(frame.title.as_ref(), &mut writer);
         let is_moved = is_moved || height != self.height();
-        if writer.is_empty() && self.top.is_some() {
+        if writer.is_empty() && self.top.is_some() && printed == 0 {
             return;
         }
         let (bytes, row, column) = writer.finish();
-        (self.row, self.column) = (row, column);
+        (self.row, self.column) = (row - u16::try_from(printed).unwrap_or(u16::MAX), column);
         let is_marked = self.can.synchronized && bytes.len() > SMALL;
         if is_marked {
             out.extend_from_slice(b"\x1b[?2026h");
@@ -394,14 +488,23 @@ impl Surface for InlineSurface {
         }
         self.size = size;
         self.is_waiting = true;
-        self.ask(out);
+        self.strays = 0;
+        self.ask_with_size(out);
     }
 
     fn reply(&mut self, reply: Option<&TerminalReply>, out: &mut Vec<u8>) {
         let place = match reply {
+            None if self.is_waiting && self.strays > 0 && self.strays < MOST_STRAYS => {
+                (self.asked, self.strays) = (0, self.strays + 1);
+                return self.ask_with_size(out);
+            }
             None => {
                 self.asked = 0;
                 None
+            }
+            Some(TerminalReply::Size(size)) => {
+                self.told_size = Some(*size);
+                return;
             }
             Some(TerminalReply::Cursor(place)) if self.asked > 0 => {
                 self.asked -= 1;
@@ -412,7 +515,13 @@ impl Surface for InlineSurface {
             }
             Some(reply) => return self.can.learn(reply),
         };
-        if self.is_waiting {
+        if self.is_waiting
+            && place.is_some()
+            && self.told_size.is_some_and(|told| told != self.size)
+        {
+            // The rows of the live region are those of another window: its size will come.
+            self.strays = self.strays.max(1);
+        } else if self.is_waiting {
             self.begin_again(place, out);
         } else if let Some(place) = place {
             self.top = place.row.checked_sub(self.asked_row);
@@ -438,6 +547,10 @@ impl Surface for InlineSurface {
         }
     }
 
+    fn capabilities(&self) -> Capabilities {
+        self.can
+    }
+
     fn leave(&mut self, out: &mut Vec<u8>) {
         let mut writer = Writer::new(self.row, self.column, self.size.columns);
         writer.move_to(0, 0);
@@ -451,13 +564,14 @@ impl Surface for InlineSurface {
         }
         out.extend(writer.finish().0);
         self.shown = vec![Row::default()];
+        self.pushed_out.clear();
         (self.row, self.column, self.top) = (0, Some(0), None);
         self.is_waiting = false;
     }
 }
 
 /// The rows of a frame that fit: those around the cursor, else the last ones.
-fn fitting(frame: &Frame, most: u16) -> (&[Line], Option<Place>) {
+pub(super) fn fitting(frame: &Frame, most: u16) -> (&[Line], Option<Place>) {
     let most = usize::from(most);
     let count = frame.live.len();
     if count <= most {
@@ -490,6 +604,11 @@ fn rows_of(line: &Line, columns: u16) -> usize {
 /// The rows that a row becomes in a narrower window.
 fn broken_rows(row: &Row, columns: u16) -> u16 {
     broken_place(row, row.len().saturating_sub(1), columns).0 + 1
+}
+
+/// The number of the cells in the first rows of what a row becomes in a narrower window.
+fn first_cell(row: &Row, rows: u16, columns: u16) -> u16 {
+    (0..row.len()).find(|cell| broken_place(row, *cell, columns).0 >= rows).unwrap_or(row.len())
 }
 
 /// The place that a column of a row gets in a narrower window.

@@ -57,6 +57,13 @@ impl Row {
         (0..cells).all(|column| self.seen(column) == other.seen(column))
     }
 
+    /// Whether most cells of the longer row look the same in the other one.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        let cells = self.len().max(other.len());
+        let same = (0..cells).filter(|column| self.seen(*column) == other.seen(*column)).count();
+        same * 2 > usize::from(cells) || cells == 0
+    }
+
     /// The cells that the row has.
     pub(crate) fn len(&self) -> u16 {
         u16::try_from(self.cells.len()).unwrap_or(u16::MAX)

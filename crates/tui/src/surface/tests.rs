@@ -3,4 +3,5 @@
 
 mod bounds;
 mod emulator;
+mod fullscreen;
 mod inline;

@@ -3,7 +3,7 @@
 
 use super::row::Row;
 use super::writer::Writer;
-use super::{InlineSurface, Surface};
+use super::{Capabilities, InlineSurface, Surface};
 use crate::frame::{Frame, Line, Size};
 use crate::input::TerminalReply;
 use crate::look::{Look, Theme};
@@ -103,6 +103,10 @@ impl Surface for TwoScreens {
         self.first.rows_above_cursor()
     }
 
+    fn is_on_other_screen(&self) -> bool {
+        self.other.is_some()
+    }
+
     fn forget(&mut self) {
         self.is_forgotten = self.other.is_some();
         if self.other.is_none() {
@@ -119,13 +123,16 @@ impl Surface for TwoScreens {
         self.show_first(out);
         self.first.leave(out);
     }
+
+    fn capabilities(&self) -> Capabilities {
+        self.first.capabilities()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::frame::{Place, Style};
-    use crate::surface::Capabilities;
 
     const SIZE: Size = Size { columns: 30, rows: 10 };
 

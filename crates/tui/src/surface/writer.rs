@@ -5,6 +5,10 @@ use std::io::Write as _;
 use super::row::{BLANK, Row};
 use crate::frame::{Colour, Style};
 
+/// The most rows that the cursor goes down by feeding lines. That is short, and in a window that has become smaller without
+/// our knowing it scrolls where a move would stop: the rows keep their distances, and no row is written over one above it.
+const MOST_FEEDS: u16 = 12;
+
 /// Writes below a row that it calls 0, with relative moves only: it need not know where on the screen that is.
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -56,6 +60,9 @@ impl Writer {
     pub(crate) fn move_to(&mut self, row: u16, column: u16) {
         match row.cmp(&self.row) {
             std::cmp::Ordering::Less => self.sequence(self.row - row, 'A'),
+            std::cmp::Ordering::Greater if row - self.row <= MOST_FEEDS => {
+                self.bytes.extend(std::iter::repeat_n(b'\n', usize::from(row - self.row)));
+            }
             std::cmp::Ordering::Greater => self.sequence(row - self.row, 'B'),
             std::cmp::Ordering::Equal => {}
         }
@@ -117,6 +124,16 @@ impl Writer {
         let rest = (new.len()..old.len()).find(|column| old.seen(*column) != BLANK);
         if let Some(column) = rest {
             self.move_to(at, column);
+            self.set_style(Style::PLAIN);
+            self.bytes.extend_from_slice(b"\x1b[K");
+        }
+    }
+
+    /// Writes a row anew, whatever is there.
+    pub(crate) fn replace(&mut self, at: u16, row: &Row) {
+        self.move_to(at, 0);
+        self.whole_row(row);
+        if row.len() < self.columns {
             self.set_style(Style::PLAIN);
             self.bytes.extend_from_slice(b"\x1b[K");
         }

@@ -119,7 +119,9 @@ pub(crate) struct Pair {
     pub(crate) surface: InlineSurface,
     pub(crate) size: Size,
     /// Answers that are on their way.
-    replies: Vec<Place>,
+    replies: Vec<TerminalReply>,
+    /// The size of the terminal, which the surface may not know yet.
+    real: Size,
 }
 
 impl Pair {
@@ -131,7 +133,7 @@ impl Pair {
         };
         let emulator = Emulator::new(kind, size);
         let surface = InlineSurface::new(size, Look::default(), can);
-        Self { emulator, surface, size, replies: Vec::new() }
+        Self { emulator, surface, size, replies: Vec::new(), real: size }
     }
 
     /// Draws a frame; returns the bytes.
@@ -142,9 +144,23 @@ impl Pair {
         out
     }
 
+    /// The terminal has another size, and the surface hears of it some time later.
+    pub(crate) fn resize_unheard(&mut self, size: Size) {
+        self.real = size;
+        self.emulator.resize(size);
+    }
+
+    /// The surface hears of a size.
+    pub(crate) fn hear(&mut self, size: Size) {
+        self.size = size;
+        let mut out = Vec::new();
+        self.surface.resized(size, &mut out);
+        self.send(&out);
+    }
+
     pub(crate) fn resize(&mut self, size: Size) {
         self.size = size;
-        self.emulator.resize(size);
+        self.resize_unheard(size);
         let mut out = Vec::new();
         self.surface.resized(size, &mut out);
         self.send(&out);
@@ -152,9 +168,9 @@ impl Pair {
 
     /// Brings all answers of the terminal.
     pub(crate) fn answer(&mut self) {
-        for place in std::mem::take(&mut self.replies) {
+        for reply in std::mem::take(&mut self.replies) {
             let mut out = Vec::new();
-            self.surface.reply(Some(&TerminalReply::Cursor(place)), &mut out);
+            self.surface.reply(Some(&reply), &mut out);
             self.send(&out);
         }
     }
@@ -165,7 +181,10 @@ impl Pair {
         let mut rest = bytes;
         while let Some(at) = rest.windows(QUESTION.len()).position(|it| it == QUESTION) {
             self.emulator.feed(&rest[..at]);
-            self.replies.push(self.emulator.cursor());
+            if rest[..at].ends_with(b"\x1b[18t") {
+                self.replies.push(TerminalReply::Size(self.real));
+            }
+            self.replies.push(TerminalReply::Cursor(self.emulator.cursor()));
             rest = &rest[at + QUESTION.len()..];
         }
         self.emulator.feed(rest);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::emulator::{Kind, Pair};
+use super::emulator::{Emulator, Kind, Pair};
 use crate::frame::{Colour, Frame, Line, Place, Size, Style};
 use crate::look::Look;
 use crate::surface::InlineSurface;
@@ -126,6 +126,114 @@ fn run(kind: Kind, region: bool, size: Size, steps: &[Step]) {
 
 fn sizes() -> impl Strategy<Value = (u16, u16)> {
     (prop_oneof![Just(40_u16), Just(80), Just(120)], 6_u16..40)
+}
+
+/// Failure 4: a resize doubles text. Rows of the live region that a smaller window pushes into the scrollback are erased
+/// when a larger one brings them back.
+#[test]
+fn a_window_that_shrinks_and_grows_leaves_no_row_of_the_live_region_behind() {
+    let full = Size { columns: 80, rows: 24 };
+    for kind in [Kind::Breaks, Kind::Cuts] {
+        for region in [false, true] {
+            for small in [(40, 20), (30, 12), (20, 6), (79, 23)] {
+                let mut pair = Pair::new(kind, region, full);
+                let print = (0..30).map(|number| printed(number, 20)).collect();
+                let mut frame = Frame { print, ..Frame::default() };
+                let rule = Line::flush().with("─ rule ".to_owned() + &"─".repeat(73), Style::DIM);
+                let row =
+                    Line::flush().with("agent".to_owned() + &" ".repeat(70) + "time", Style::PLAIN);
+                let mut live = vec![rule; 1];
+                live.extend(vec![row; 4]);
+                live.push(Line::from("❯ "));
+                frame.live = live;
+                frame.cursor = Some(Place { row: 5, column: 2 });
+                pair.draw(&frame);
+                frame.print.clear();
+                for _ in 0..3 {
+                    for size in [Size { columns: small.0, rows: small.1 }, full] {
+                        pair.resize(size);
+                        for _ in 0..3 {
+                            pair.answer();
+                            pair.draw(&frame);
+                        }
+                    }
+                }
+                let everything = pair.emulator.everything().join("\n");
+                assert_eq!(
+                    everything.matches("rule").count(),
+                    1,
+                    "{small:?} {region}\n{everything}"
+                );
+                assert_eq!(everything.matches("agent").count(), 4, "{small:?}\n{everything}");
+                assert_eq!(names(&everything), (0..30).collect::<Vec<_>>(), "{everything}");
+            }
+        }
+    }
+}
+
+/// Failure 4 and 3: a window that changes twice before the program hears of it. The answer of the terminal is for its present
+/// size, and no printed line is taken for one of the live region.
+#[test]
+fn a_size_that_is_heard_late_erases_no_printed_line() {
+    let (full, small) = (Size { columns: 80, rows: 24 }, Size { columns: 30, rows: 12 });
+    for region in [false, true] {
+        let mut pair = Pair::new(Kind::Breaks, region, full);
+        let rule = Line::flush().with("─".repeat(80), Style::DIM);
+        let mut frame = Frame {
+            print: (0..30).map(|number| printed(number, 20)).collect(),
+            live: [vec![rule; 5], vec![Line::from("❯ ")]].concat(),
+            cursor: Some(Place { row: 5, column: 2 }),
+            ..Frame::default()
+        };
+        pair.draw(&frame);
+        frame.print.clear();
+        for _ in 0..3 {
+            pair.answer();
+            pair.draw(&frame);
+        }
+        pair.resize_unheard(small);
+        pair.resize_unheard(full);
+        for size in [small, full] {
+            pair.hear(size);
+            pair.answer();
+            pair.draw(&frame);
+        }
+        for _ in 0..3 {
+            pair.answer();
+            pair.draw(&frame);
+        }
+        let everything = pair.emulator.everything().join("\n");
+        assert_eq!(names(&everything), (0..30).collect::<Vec<_>>(), "{everything}");
+        assert_eq!(everything.matches("────").count(), 5 * 20, "{everything}");
+    }
+}
+
+/// Failure 13: copies have false breaks. A command or a line of code that is longer than the window is one line to the
+/// terminal, whose selection copies it as it is.
+#[test]
+fn a_line_of_code_is_one_line_to_the_terminal_whatever_the_window() {
+    for region in [false, true] {
+        for columns in [20, 40, 80, 200] {
+            let size = Size { columns, rows: 24 };
+            let mut pair = Pair::new(Kind::Breaks, region, size);
+            let code = format!("cargo test {} -- --exact", "--package some-crate ".repeat(15));
+            let code = code.trim_end();
+            let frame = Frame {
+                print: vec![Line::from("Run this:"), Line::flush().with(code, Style::PLAIN)],
+                live: vec![Line::from("❯ ")],
+                cursor: Some(Place { row: 0, column: 2 }),
+                ..Frame::default()
+            };
+            for _ in 0..3 {
+                pair.draw(&Frame { print: Vec::new(), ..frame.clone() });
+                pair.answer();
+            }
+            pair.draw(&frame);
+            let Emulator::Breaks(terminal) = &pair.emulator else { panic!("another emulator") };
+            let logical = terminal.primary_screen().text();
+            assert!(logical.iter().any(|line| line.trim_end() == code), "{columns}: {logical:#?}");
+        }
+    }
 }
 
 proptest! {
