@@ -3,10 +3,10 @@
 
   terminal.py PROGRAM [--claude PROGRAM] [--codex PROGRAM] [--idle SECONDS] [--only NAME,...] [--hold]
 
-Start to prompt, key to echo (alone, and beside 100 agents that stream), CPU, wake-ups and bytes at rest, memory (at rest, with
-100 agents, with 10,000 messages), bytes for a key and for a streamed answer. Other programs are measured where they can be
-started without an account: their start, echo, rest and memory. Prints each number with its target and its ratio; with --hold it
-exits with 1 above a target.
+Start to prompt, key to echo (alone, and beside 100 agents that stream), CPU, wake-ups and bytes at rest and beside 100 agents
+that wait, memory (at rest, with 100 agents, with 10,000 messages), bytes for a key, for a tick of the clock and for a streamed
+answer. Other programs are measured where they can be started without an account: their start, echo, rest and memory. Prints the
+load of the machine, and each number with its target and its ratio; with --hold it exits with 1 above a target.
 """
 import argparse
 import fcntl
@@ -44,8 +44,19 @@ TARGETS = {
     "memory, 100 agents": (45, "MB"),
     "memory, 10,000 messages": (45, "MB"),
     "resume of 10,000 messages to prompt": (60, "ms"),
+    "100 agents waiting: CPU": (3, "ms/s"),
+    "100 agents waiting: bytes": (150, "/s"),
     "bytes for a key": (40, "B"),
+    "bytes for a tick": (24, "B"),
     "bytes for 4 KB of answer": (12 * 1024, "B"),
+}
+
+
+# Questions of programs that ask for more than the place of the cursor, with what a plain terminal says.
+ANSWERS = {
+    b"\x1b[c": b"\x1b[?62;22c",
+    b"\x1b]10;?": b"\x1b]10;rgb:ffff/ffff/ffff\x1b\\",
+    b"\x1b]11;?": b"\x1b]11;rgb:0000/0000/0000\x1b\\",
 }
 
 
@@ -73,8 +84,9 @@ class Terminal:
         self.seen += piece
         if b"\x1b[6n" in piece:
             os.write(self.fd, b"\x1b[20;1R")
-        if b"\x1b[c" in piece:
-            os.write(self.fd, b"\x1b[?62;22c")
+        for question, answer in ANSWERS.items():
+            if question in piece:
+                os.write(self.fd, answer)
         return piece
 
     def wait(self, words, seconds=60, start=0):
@@ -164,7 +176,11 @@ class Terminal:
 
     def rest(self, seconds):
         self.settle(1.0)
-        (cpu, switches), _ = self.usage(), None
+        return self.rates(seconds)
+
+    def rates(self, seconds):
+        """CPU, wake-ups and bytes of a time in which nobody presses a key."""
+        cpu, switches = self.usage()
         count = self.drain(seconds)
         after, woken = self.usage()
         return {
@@ -204,6 +220,8 @@ class Ours:
             "long": [{"blocks": [answer], "chunk_chars": 20, "chunk_delay_ms": 5}],
             "lead": [begin, "all of them stream"],
             "stream": [{"blocks": ["word " * 4000], "chunk_chars": 10, "chunk_delay_ms": 20}],
+            "waiting": [[dict(call, input=dict(call["input"], prompt="@@silent")) for call in begin], "all of them wait"],
+            "silent": [{"blocks": ["late"], "latency_ms": 600000}],
         }, "default": "short answer"}
         self.scenario = os.path.join(root, "scenario.json")
         with open(self.scenario, "w") as file:
@@ -259,6 +277,24 @@ class Ours:
         numbers["memory, 100 agents"] = terminal.memory()
         terminal.close()
 
+    def waiting(self, numbers):
+        terminal, _ = self.start()
+        terminal.settle()
+        # A turn that waits for its provider: nothing but the clock moves.
+        terminal.send("@@silent\r")
+        terminal.drain(3)
+        seconds = 8
+        numbers["bytes for a tick"] = terminal.drain(seconds) / (4 * seconds)
+        terminal.close()
+        terminal, _ = self.start()
+        terminal.settle()
+        terminal.send("@@waiting\r")
+        terminal.wait("all of them wait")
+        terminal.drain(3)
+        numbers.update({name.replace("rest", "100 agents waiting"): value
+                        for name, value in terminal.rates(10).items()})
+        terminal.close()
+
     def messages(self, numbers):
         # One real session, whose two messages are repeated under new names.
         terminal, _ = self.start()
@@ -283,9 +319,9 @@ class Ours:
         session = os.path.basename(path).removesuffix(".jsonl")
         times = []
         for _ in range(5):
-            terminal, took = self.start("--resume", session)
-            times.append(took * 1000)
-            terminal.wait("short answer")
+            terminal, _ = self.start("--resume", session)
+            # The prompt is there before that: now the end of the conversation can be read, and its beginning be scrolled to.
+            times.append(terminal.wait("short answer") * 1000)
             terminal.settle()
             numbers["memory, 10,000 messages"] = terminal.memory()
             terminal.close()
@@ -340,14 +376,15 @@ def main():
     parser.add_argument("--claude")
     parser.add_argument("--codex")
     parser.add_argument("--idle", type=float, default=20)
-    parser.add_argument("--only", default="starts,keys,rest,answer,agents,messages")
+    parser.add_argument("--only", default="starts,keys,rest,answer,agents,waiting,messages")
     parser.add_argument("--hold", action="store_true")
     options = parser.parse_args()
     root = tempfile.mkdtemp(prefix="centurion-terminal-")
+    print(f"load before: {os.getloadavg()[0]:.2f} on {os.cpu_count()} cores")
     numbers, others = {}, {}
     try:
         ours = Ours(options.program, root)
-        for name in options.only.split(","):
+        for name in filter(None, options.only.split(",")):
             part = getattr(ours, name)
             part(numbers, options.idle) if name == "rest" else part(numbers)
         for name, program, prompts in [("claude", options.claude, ["❯", "> "]), ("codex", options.codex, ["›", "▌"])]:
@@ -355,9 +392,12 @@ def main():
                 others[name] = peer(name, program, root, prompts, options.idle)
     finally:
         shutil.rmtree(root, ignore_errors=True)
+    print(f"load after: {os.getloadavg()[0]:.2f}")
     is_held = True
     for name, (target, unit) in TARGETS.items():
         if name not in numbers:
+            for other in (it for it in others if name in others[it]):
+                print(f"{name:<40} {other} {others[other][name]:.2f} {unit}")
             continue
         number = numbers[name]
         is_within = number <= target + 0.001
