@@ -18,9 +18,9 @@ use centurion_engine::{Answerer, BUILT_IN_COMMANDS, Handle, Options, Session, St
 use centurion_protocol::{Env, SystemWorld, World};
 use centurion_tools::guard;
 use centurion_tui::{
-    App, AskKind, AskNumber, Asked, Capabilities, CommandHint, Fact, Happening, InlineSurface,
-    Input, KEEPER_ARGUMENT, KeeperProgram, Key, KeyCode, Left, Look, Model, PlainSurface, Surface,
-    Terminal, TerminalFront, TerminalOptions, TwoScreens,
+    App, AskKind, AskNumber, Asked, Capabilities, CommandHint, Fact, Happening, Input,
+    KEEPER_ARGUMENT, KeeperProgram, Key, KeyCode, Left, Look, Model, Surfaces, Terminal,
+    TerminalFront, TerminalOptions,
 };
 
 use self::desk::ProgramDesk;
@@ -70,10 +70,14 @@ enum End {
     Signal(u8),
 }
 
+/// Tells whether the value of a variable switches something on.
+fn is_true(value: &str) -> bool {
+    !matches!(value, "" | "0" | "false")
+}
+
 /// Tells whether a screen reader reads along, or the terminal can do nothing but show lines.
 fn is_plain(is_asked_for: bool, env: &Env) -> bool {
-    let is_set =
-        |name: &str| env.get(name).is_some_and(|value| !matches!(value, "" | "0" | "false"));
+    let is_set = |name: &str| env.get(name).is_some_and(is_true);
     is_asked_for
         || ["ACCESSIBLE", "CLAUDE_AX_SCREEN_READER"].into_iter().any(is_set)
         || env.get("TERM") == Some("dumb")
@@ -182,14 +186,10 @@ async fn show(
     })));
     let look = Look::from_environment(|name| surroundings.env.get(name).map(str::to_owned));
     let is_plain = terminal.is_plain();
-    let surface: Box<dyn Surface> = if is_plain {
-        Box::new(PlainSurface::new(look))
-    } else {
-        let size = terminal.size();
-        let first = InlineSurface::new(size, look, Capabilities::default());
-        Box::new(TwoScreens::new(first, look, size))
-    };
-    let mut app = App::new(Arc::clone(front), terminal, surface, desk as _, Arc::new(SystemWorld));
+    let has_mouse = surroundings.env.get("CLAUDE_CODE_DISABLE_MOUSE").is_none_or(|it| !is_true(it));
+    let can = Capabilities::from_environment(|name| surroundings.env.get(name).map(str::to_owned));
+    let surfaces = Surfaces { look, is_plain, has_mouse, can };
+    let mut app = App::new(Arc::clone(front), terminal, surfaces, desk as _, Arc::new(SystemWorld));
     let mut signals = Signals::with_hangup()?;
     let mut session = pin!(session);
     let (left, has_ended) = tokio::select! {
@@ -318,6 +318,11 @@ fn own_commands() -> impl Iterator<Item = CommandHint> {
         ("theme", "[name]", "Choose the colours"),
         ("trust", "", "Show whether this folder is trusted, and what of it"),
         ("stop", "[agent]", "Stop an agent, or all in the background"),
+        (
+            "tui",
+            "[default|fullscreen]",
+            "Choose the screen: the terminal's own scrollback, or the whole window",
+        ),
     ]
     .into_iter()
     .map(|(name, arguments, about)| CommandHint {

@@ -24,10 +24,11 @@ use crate::fold::{Fact, Happening};
 use crate::frame::Size;
 use crate::front::TerminalFront;
 use crate::input::{Input, TerminalReply};
+use crate::look::Theme;
 use crate::model::Moment;
 use crate::model::prompts::PromptNumber;
 use crate::notify::Notifier;
-use crate::surface::Surface;
+use crate::surface::{Surface, Surfaces, Touch, Tui};
 use crate::terminal::Terminal;
 use crate::view::view;
 
@@ -70,6 +71,8 @@ pub struct App {
     front: Arc<TerminalFront>,
     terminal: Terminal,
     surface: Box<dyn Surface>,
+    surfaces: Surfaces,
+    tui: Tui,
     desk: Arc<dyn Desk>,
     world: Arc<dyn World>,
     /// The images of prompts that follow.
@@ -96,15 +99,18 @@ impl App {
     pub fn new(
         front: Arc<TerminalFront>,
         terminal: Terminal,
-        surface: Box<dyn Surface>,
+        surfaces: Surfaces,
         desk: Arc<dyn Desk>,
         world: Arc<dyn World>,
     ) -> Self {
         let size = terminal.size();
+        let tui = Tui::default();
         Self {
             front,
             terminal,
-            surface,
+            surface: surfaces.make(tui, size, surfaces.can),
+            surfaces,
+            tui,
             desk,
             world,
             attached: HashMap::new(),
@@ -174,7 +180,7 @@ impl App {
         self.draw().await?;
         self.out.clear();
         self.surface.leave(&mut self.out);
-        self.terminal.write(&self.out).await
+        self.flush().await
     }
 
     pub fn into_terminal(self) -> Terminal {
@@ -194,12 +200,44 @@ impl App {
                 self.surface.reply(Some(reply), &mut self.out);
                 self.asked_terminal = self.asked_terminal.filter(|_| self.surface.is_waiting());
             }
+            Input::Mouse(mouse) => match self.surface.mouse(mouse) {
+                Touch::None => {}
+                Touch::Live(mouse) => self.front.happens(Happening::Input(&Input::Mouse(mouse))),
+                Touch::Copied(text) => {
+                    copy(&text, &mut self.out);
+                    let lines = text.lines().count();
+                    self.says(Fact::Notice(format!("copied {lines} lines")));
+                }
+            },
             _ => {
                 self.look_at_files();
                 self.front.happens(Happening::Input(input));
             }
         }
         self.flush().await
+    }
+
+    fn restyle(&mut self, theme: Theme) {
+        self.surfaces.look.theme = theme;
+        self.surface.restyle(theme);
+    }
+
+    /// Uses another screen of the terminal from now on.
+    async fn use_screen(&mut self, tui: Tui) -> io::Result<()> {
+        if tui == self.tui || self.surfaces.is_plain {
+            return Ok(());
+        }
+        self.out.clear();
+        self.surface.leave(&mut self.out);
+        self.flush().await?;
+        let can = self.surface.capabilities();
+        self.surface = self.surfaces.make(tui, self.size, can);
+        self.tui = tui;
+        let before = self.front.session().as_ref().and_then(earlier);
+        if let Some(Fact::Earlier(lines)) = before {
+            self.surface.recall(&lines);
+        }
+        Ok(())
     }
 
     /// Has the program look at files that the terminal follows: not by a timer, but when the person comes back and types.
@@ -213,6 +251,8 @@ impl App {
 
     /// Writes what a surface made.
     async fn flush(&mut self) -> io::Result<()> {
+        let surface = &self.surface;
+        self.terminal.keep_rows(surface.rows_above_cursor(), surface.is_on_other_screen());
         if self.out.is_empty() {
             return Ok(());
         }
@@ -242,13 +282,19 @@ impl App {
             self.asked_terminal = None;
             self.out.clear();
             self.surface.reply(None, &mut self.out);
+            self.asked_terminal = self.surface.is_waiting().then_some(now);
             self.flush().await?;
         }
         Ok(())
     }
 
     async fn draw(&mut self) -> io::Result<()> {
+        // The window has changed, and its signal is on its way: a frame for the old one would be torn.
         self.last_frame = Some(self.front.now());
+        if self.terminal.size() != self.size {
+            self.terminal.expect_size();
+            return Ok(());
+        }
         self.is_changed = false;
         let frame = {
             let mut model = self.front.model();
@@ -258,7 +304,6 @@ impl App {
         };
         self.out.clear();
         self.surface.draw(&frame, self.size, &mut self.out);
-        self.terminal.keep_rows(self.surface.rows_above_cursor());
         self.flush().await
     }
 
@@ -283,7 +328,9 @@ impl App {
                 }
                 Effect::Redraw => self.surface.forget(),
                 Effect::Attach { number, images } => drop(self.attached.insert(number, images)),
-                Effect::Restyle(theme) => self.surface.restyle(theme),
+                Effect::Restyle(theme) => self.restyle(theme),
+                Effect::Use(tui) => self.use_screen(tui).await?,
+                Effect::Scroll(scroll) => self.surface.scroll(scroll),
                 Effect::Suspend => self.stop().await?,
                 Effect::ReadInEditor(text) => {
                     let read = self.suspended(|desk| desk.edit(&text)).await;
@@ -300,8 +347,9 @@ impl App {
                     }
                 }
                 Effect::Copy(text) => {
-                    let encoded = BASE64_STANDARD.encode(text.as_bytes());
-                    self.terminal.write(format!("\x1b]52;c;{encoded}\x07").as_bytes()).await?;
+                    self.out.clear();
+                    copy(&text, &mut self.out);
+                    self.flush().await?;
                 }
                 Effect::Notify(text) => {
                     self.terminal.write(&self.notifier.bytes(&text)).await?;
@@ -325,7 +373,7 @@ impl App {
         act: impl FnOnce(&dyn Desk) -> io::Result<R>,
     ) -> io::Result<R> {
         self.out.clear();
-        self.surface.leave(&mut self.out);
+        self.surface.lend(&mut self.out);
         self.flush().await?;
         self.terminal.suspend()?;
         let done = act(&*self.desk);
@@ -356,11 +404,17 @@ impl App {
     /// Stops the program until the shell continues it.
     async fn stop(&mut self) -> io::Result<()> {
         self.out.clear();
-        self.surface.leave(&mut self.out);
+        self.surface.lend(&mut self.out);
         self.flush().await?;
         self.terminal.stop_process()?;
         self.came_back().await
     }
+}
+
+/// Has the terminal put a text into the clipboard of the person before it.
+fn copy(text: &str, out: &mut Vec<u8>) {
+    let encoded = BASE64_STANDARD.encode(text.as_bytes());
+    out.extend_from_slice(format!("\x1b]52;c;{encoded}\x07").as_bytes());
 }
 
 async fn sleep_until(moment: Option<Moment>, front: &TerminalFront) {

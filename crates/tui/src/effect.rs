@@ -8,6 +8,7 @@ use crate::draft::Draft;
 use crate::look::Theme;
 use crate::model::asks::AskNumber;
 use crate::model::prompts::{PromptNumber, When};
+use crate::surface::{Scroll, Tui};
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
@@ -37,6 +38,10 @@ pub enum Effect {
     StatusLine(Value),
     /// Shows everything in the colours of a theme.
     Restyle(Theme),
+    /// Uses another screen of the terminal.
+    Use(Tui),
+    /// Moves through what was printed, where the terminal's own scrollback does not have it.
+    Scroll(Scroll),
     /// Asks whether files of the person's that the terminal follows have changed.
     LookAtFiles,
     /// Asks for the image that was copied last.

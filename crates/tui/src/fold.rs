@@ -10,6 +10,7 @@ mod facts;
 mod images;
 mod intent;
 mod lines;
+mod mouse;
 mod panes;
 mod picker;
 mod plain;
@@ -113,7 +114,8 @@ fn input_came(model: &mut Model, input: &Input, effects: &mut Vec<Effect>) {
         Input::Focus(is_focused) => model.facts.is_away = !*is_focused,
         Input::Resized(size) => model.size = *size,
         Input::Line(text) => plain::line(model, text, effects),
-        Input::Mouse(_) | Input::Reply(_) => {}
+        Input::Mouse(mouse) => mouse::mouse(model, *mouse, effects),
+        Input::Reply(_) => {}
     }
 }
 

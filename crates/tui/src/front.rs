@@ -71,9 +71,14 @@ impl TerminalFront {
 
     /// Time has passed: nothing needs to be woken for that.
     pub(crate) fn tick(&self) {
+        self.folds(Happening::Tick);
+    }
+
+    /// Folds what the loop itself has seen before it draws: nothing needs to be woken for that.
+    pub(crate) fn folds(&self, happening: Happening<'_>) {
         let now = self.now();
         let mut state = self.state.lock();
-        let effects = fold(&mut state.model, now, Happening::Tick);
+        let effects = fold(&mut state.model, now, happening);
         state.effects.extend(effects);
     }
 

@@ -5,8 +5,10 @@
 //! be erased. If the pipe closes while there is something to restore, we are dead.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 
@@ -17,8 +19,11 @@ pub const KEEPER_ARGUMENT: &str = "terminal";
 
 const PAUSED: u8 = b'p';
 const RESUMED: u8 = b'r';
-/// Two bytes follow: the rows of the live region above the cursor.
+/// Three bytes follow: the rows of the live region above the cursor, and whether they are known ([`HAS_ROWS`]) and the other
+/// screen is shown ([`IS_OTHER`]).
 const LIVE: u8 = b'l';
+const HAS_ROWS: u8 = 1;
+const IS_OTHER: u8 = 2;
 
 /// The longest line of settings.
 const LONGEST_LINE: u64 = 1024;
@@ -52,7 +57,9 @@ impl Keeper {
             .stderr(Stdio::null())
             .spawn()?;
         let mut pipe = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        pipe.write_all(format!("{}\n{}", kept.to_line(), char::from(RESUMED)).as_bytes())?;
+        let shell = Shell::to_line();
+        let told = format!("{}\n{shell}\n{}", kept.to_line(), char::from(RESUMED));
+        pipe.write_all(told.as_bytes())?;
         Ok(Self { child, pipe })
     }
 
@@ -69,10 +76,12 @@ impl Keeper {
         let _ = self.pipe.write_all(&[RESUMED]);
     }
 
-    /// The live region has so many rows above the cursor.
-    pub(crate) fn live(&mut self, rows: u16) {
-        let [first, second] = rows.to_le_bytes();
-        let _ = self.pipe.write_all(&[LIVE, first, second]);
+    /// The live region has so many rows above the cursor, if there is one; and whether the other screen is shown.
+    pub(crate) fn live(&mut self, rows: Option<u16>, is_other: bool) {
+        let [first, second] = rows.unwrap_or_default().to_le_bytes();
+        let known = if rows.is_some() { HAS_ROWS } else { 0 };
+        let screen = if is_other { IS_OTHER } else { 0 };
+        let _ = self.pipe.write_all(&[LIVE, first, second, known | screen]);
     }
 
     /// Ends the keeper: the terminal is as it was.
@@ -83,6 +92,69 @@ impl Keeper {
     }
 }
 
+/// The shell that waits while this program has the terminal.
+#[derive(Debug)]
+struct Shell {
+    /// The numbers of the process and its state, as the kernel tells them.
+    numbers: File,
+    state: File,
+    /// All bytes that it has written.
+    written: u64,
+}
+
+impl Shell {
+    /// The shell as a line: its process, and what it has written so far. Empty where the system does not tell, and where the
+    /// process that started this one has another terminal.
+    fn to_line() -> String {
+        let parent = rustix::process::getppid().map_or(0, |it| it.as_raw_nonzero().get());
+        let terminal = |process: &str| {
+            let fields = fields(&File::open(format!("/proc/{process}/stat")).ok()?)?;
+            Some((fields.get(3)?.clone(), fields.get(4)?.clone()))
+        };
+        let own = terminal("self");
+        let is_shared = own.is_some() && own == terminal(&parent.to_string());
+        let written = Self::open(parent, 0).filter(|_| is_shared).and_then(|it| it.told());
+        written.map(|written| format!("{parent} {written}")).unwrap_or_default()
+    }
+
+    fn from_line(line: &str) -> Option<Self> {
+        let (process, written) = line.split_once(' ')?;
+        Self::open(process.parse().ok()?, written.parse().ok()?)
+    }
+
+    fn open(process: i32, written: u64) -> Option<Self> {
+        let file = |name: &str| File::open(format!("/proc/{process}/{name}")).ok();
+        Some(Self { numbers: file("io")?, state: file("stat")?, written })
+    }
+
+    /// The bytes that it has written by now.
+    fn told(&self) -> Option<u64> {
+        let told = read(&self.numbers)?;
+        told.lines().find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
+    }
+
+    /// Tells whether it prompts: it has written something, and waits. A shell without a line editor keeps the settings of the
+    /// terminal, and nothing else says so.
+    fn prompts(&self) -> bool {
+        let has_written = self.told().is_some_and(|now| now != self.written);
+        has_written && fields(&self.state).is_some_and(|fields| fields[0] == "S")
+    }
+}
+
+/// The text of a small file that the kernel makes.
+fn read(file: &File) -> Option<String> {
+    let mut buffer = [0; 1024];
+    let count = file.read_at(&mut buffer, 0).ok()?;
+    Some(String::from_utf8_lossy(&buffer[..count]).into_owned())
+}
+
+/// The fields of a process behind its name, which may hold blanks and brackets: the first one is its state.
+fn fields(stat: &File) -> Option<Vec<String>> {
+    let text = read(stat)?;
+    let (_, fields) = text.rsplit_once(") ")?;
+    Some(fields.split(' ').map(str::to_owned).collect())
+}
+
 /// Runs as the keeper, with the terminal as standard output and the pipe as standard input.
 pub fn run() -> ExitCode {
     // A session of its own: the signals of the terminal do not reach it, and it may write from the background.
@@ -90,7 +162,7 @@ pub fn run() -> ExitCode {
     let tty = rustix::stdio::stdout();
     let mut pipe = BufReader::new(rustix::stdio::stdin().try_clone_to_owned().map_or_else(
         |_| Box::new(io::empty()) as Box<dyn io::Read>,
-        |fd| Box::new(std::fs::File::from(fd)),
+        |fd| Box::new(File::from(fd)),
     ));
     let mut line = String::new();
     if pipe.by_ref().take(LONGEST_LINE).read_line(&mut line).is_err() {
@@ -99,25 +171,65 @@ pub fn run() -> ExitCode {
     let Some(kept) = Kept::from_line(line.trim_end(), tty.as_fd()) else {
         return ExitCode::FAILURE;
     };
-    let (mut is_needed, mut rows_above) = (false, None);
-    let (mut byte, mut rows) = ([0], [0; 2]);
+    line.clear();
+    if pipe.by_ref().take(LONGEST_LINE).read_line(&mut line).is_err() {
+        return ExitCode::FAILURE;
+    }
+    let shell = Shell::from_line(line.trim_end());
+    let (mut is_needed, mut rows_above, mut is_other) = (false, None, false);
+    let (mut byte, mut told) = ([0], [0; 3]);
     loop {
         match pipe.read(&mut byte) {
             Ok(0) => break,
             Ok(_) if byte[0] == LIVE => {
-                if pipe.read_exact(&mut rows).is_err() {
+                if pipe.read_exact(&mut told).is_err() {
                     break;
                 }
-                rows_above = Some(u16::from_le_bytes(rows));
+                let [first, second, what] = told;
+                let rows = u16::from_le_bytes([first, second]);
+                (rows_above, is_other) =
+                    ((what & HAS_ROWS != 0).then_some(rows), what & IS_OTHER != 0);
             }
             // An editor or a shell had the screen meanwhile.
-            Ok(_) => (is_needed, rows_above) = (byte[0] == RESUMED, None),
+            Ok(_) => (is_needed, rows_above, is_other) = (byte[0] == RESUMED, None, false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => break,
         }
     }
-    if is_needed && restore_termios(tty.as_fd(), &kept, rows_above).is_err() {
+    let prompts = || shell.is_some_and(|shell| shell.prompts());
+    let restored = || restore_termios(tty.as_fd(), &kept, rows_above, is_other, prompts);
+    if is_needed && restored().is_err() {
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_has_written_and_waits_prompts() {
+        let mut child = Command::new("sh")
+            .args(["-c", "read one; echo words; read another"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let process = i32::try_from(child.id()).unwrap();
+        let before = Shell::open(process, 0).unwrap().told().unwrap();
+        let shell = Shell::from_line(&format!("{process} {before}")).unwrap();
+        assert!(!shell.prompts());
+        child.stdin.as_mut().unwrap().write_all(b"go on\n").unwrap();
+        let mut words = [0; 6];
+        child.stdout.as_mut().unwrap().read_exact(&mut words).unwrap();
+        // It waits for the other line very soon.
+        while !shell.prompts() {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!shell.prompts(), "one that is gone does not");
+        assert!(Shell::from_line("").is_none(), "where the system does not tell");
+    }
 }

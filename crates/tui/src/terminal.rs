@@ -51,7 +51,7 @@ pub struct Terminal {
     keeper: Option<Keeper>,
     is_active: bool,
     /// The rows of the live region above the cursor, as the keeper knows them.
-    told_rows: Option<u16>,
+    told: Option<(Option<u16>, bool)>,
     parser: InputParser,
     resizes: Signal,
     inputs: VecDeque<Input>,
@@ -82,7 +82,7 @@ impl Terminal {
             options,
             keeper: None,
             is_active: false,
-            told_rows: None,
+            told: None,
             parser: InputParser::new(),
             resizes: signal(SignalKind::window_change())?,
             inputs: VecDeque::new(),
@@ -110,17 +110,27 @@ impl Terminal {
         }
     }
 
+    /// Has the size of the window told soon, also where no signal says that it has changed.
+    pub(crate) fn expect_size(&mut self) {
+        self.resize_at.get_or_insert_with(|| Instant::now() + PAUSE);
+    }
+
     /// The process id of the keeper, which is a child of this process in a session of its own.
     pub fn keeper_id(&self) -> Option<u32> {
         self.keeper.as_ref().map(Keeper::id)
     }
 
-    /// Has the keeper erase the live region after a kill: it has so many rows above the cursor.
-    pub fn keep_rows(&mut self, rows: Option<u16>) {
-        let Some(rows) = rows.filter(|_| self.is_active && rows != self.told_rows) else { return };
-        self.told_rows = Some(rows);
+    /// Has the keeper erase the live region after a kill, if it has so many rows above the cursor, and leave the other screen
+    /// if that is shown.
+    pub fn keep_rows(&mut self, rows: Option<u16>, is_other: bool) {
+        let told = Some((rows, is_other));
+        if !self.is_active || told == self.told {
+            return;
+        }
+        self.told = told;
+        modes::shows_other_screen(is_other);
         if let Some(keeper) = &mut self.keeper {
-            keeper.live(rows);
+            keeper.live(rows, is_other);
         }
     }
 
@@ -129,7 +139,7 @@ impl Terminal {
         if !std::mem::take(&mut self.is_active) {
             return Ok(());
         }
-        self.told_rows = None;
+        self.told = None;
         let undone = modes::undo(self.tty.get_ref().as_fd());
         if let Some(keeper) = &mut self.keeper {
             keeper.pause();

@@ -4,6 +4,7 @@ pub(crate) mod dialog;
 mod plain;
 mod prompt;
 mod screens;
+pub(crate) mod touch;
 mod tree;
 pub(crate) mod words;
 
@@ -16,6 +17,9 @@ use crate::text::foreign;
 
 /// A window of fewer cells has the prompt alone.
 const SMALLEST: Size = Size { columns: 20, rows: 6 };
+
+/// A window of fewer columns has the shortest words.
+const NARROW: u16 = 60;
 
 /// True if a window has room for no more than the prompt: dialogs and screens are not shown, and hear no key.
 pub(crate) fn is_prompt_alone(size: Size) -> bool {
@@ -60,7 +64,7 @@ fn whole_rows(model: &Model, size: Size) -> Frame {
         frame.live = prompt.lines;
         return frame;
     }
-    let half = (size.rows / 2).max(4);
+    let half = half_of(size);
     if let Some(screen) = &model.screen {
         frame.is_whole = matches!(screen, Screen::Viewer(_));
         let rows = if frame.is_whole { viewer_rows(size) } else { screen_rows(size) };
@@ -80,13 +84,18 @@ fn whole_rows(model: &Model, size: Size) -> Frame {
     let prompt = prompt::prompt(model, size.columns, (half / 2).max(1));
     let below = prompt.lines.len() + 1 + model.taste.status.len();
     let room = usize::from(half).saturating_sub(below);
-    frame.live = above_prompt(model, size, room);
+    frame.live = above_prompt(model, size, room).into_iter().map(|(line, _)| line).collect();
     let offset = u16::try_from(frame.live.len()).unwrap_or(u16::MAX);
     frame.cursor = prompt.cursor.map(|place| Place { row: place.row + offset, ..place });
     frame.live.extend(prompt.lines);
     frame.live.extend(model.taste.status.iter().cloned());
     frame.live.push(status(model, size.columns));
     frame
+}
+
+/// The most rows of the live region at the prompt.
+fn half_of(size: Size) -> u16 {
+    (size.rows / 2).max(4)
 }
 
 /// Some rows, with the place of the cursor in them.
@@ -104,12 +113,14 @@ fn title(model: &Model) -> String {
     }
 }
 
-/// The parts above the prompt, the most important nearest to it, in at most so many rows.
-fn above_prompt(model: &Model, size: Size, room: usize) -> Vec<Line> {
+/// The parts above the prompt, the most important nearest to it, in at most so many rows; each row with its agent if it is
+/// one's.
+fn above_prompt(model: &Model, size: Size, room: usize) -> Vec<tree::Row> {
     let columns = size.columns;
-    let mut parts: Vec<Vec<Line>> = Vec::new();
+    let mut parts: Vec<Vec<tree::Row>> = Vec::new();
     let mut left = room;
-    let take = |mut lines: Vec<Line>, left: &mut usize, parts: &mut Vec<Vec<Line>>| {
+    let plain = |lines: Vec<Line>| lines.into_iter().map(|line| (line, None)).collect();
+    let take = |mut lines: Vec<tree::Row>, left: &mut usize, parts: &mut Vec<Vec<tree::Row>>| {
         if lines.len() > *left {
             lines.drain(..lines.len() - *left);
         }
@@ -123,18 +134,18 @@ fn above_prompt(model: &Model, size: Size, room: usize) -> Vec<Line> {
                 line.spans.push(span);
                 line
             });
-        take(vec![line], &mut left, &mut parts);
+        take(vec![(line, None)], &mut left, &mut parts);
     }
-    take(prompt::queue(model, columns), &mut left, &mut parts);
+    take(plain(prompt::queue(model, columns)), &mut left, &mut parts);
     if let Focus::Agent(id) = &model.focus {
-        take(tree::focused(model, id, columns, left), &mut left, &mut parts);
+        take(plain(tree::focused(model, id, columns, left)), &mut left, &mut parts);
     } else {
-        take(shells(model, columns), &mut left, &mut parts);
-        take(activity(model), &mut left, &mut parts);
+        take(plain(shells(model, columns)), &mut left, &mut parts);
+        take(plain(activity(model, columns)), &mut left, &mut parts);
         let most = usize::from(size.rows / 3).max(2).min(left);
         take(tree::tree(model, columns, most), &mut left, &mut parts);
-        take(todos(model), &mut left, &mut parts);
-        take(open_block(model, columns), &mut left, &mut parts);
+        take(plain(todos(model)), &mut left, &mut parts);
+        take(plain(open_block(model, columns)), &mut left, &mut parts);
     }
     parts.reverse();
     parts.concat()
@@ -196,7 +207,7 @@ const BACKGROUND_HINT: std::time::Duration = std::time::Duration::from_secs(2);
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
 /// The present act of the main agent.
-fn activity(model: &Model) -> Vec<Line> {
+fn activity(model: &Model, columns: u16) -> Vec<Line> {
     let talk = &model.talk;
     if !talk.is_busy {
         return Vec::new();
@@ -229,6 +240,15 @@ fn activity(model: &Model) -> Vec<Line> {
         None => "working",
     };
     let took = words::clock(model.now.saturating_sub(talk.since));
+    if columns < NARROW {
+        let mut line = Line::flush().with(format!("{mark} {took}"), Style::of(Colour::Yellow));
+        if talk.received > 0 {
+            line.push(format!(" ↓{}", words::amount(talk.received)), Style::DIM);
+        }
+        line.push(" · esc", Style::DIM);
+        lines.push(line);
+        return lines;
+    }
     let mut line = Line::flush().with(format!("{mark} {what} · {took}"), Style::of(Colour::Yellow));
     if talk.received > 0 {
         line.push(format!(" · ↓ {}", words::amount(talk.received)), Style::DIM);
@@ -259,7 +279,7 @@ fn asking(model: &Model) -> Option<String> {
 /// The last row.
 fn status(model: &Model, columns: u16) -> Line {
     let facts = &model.facts;
-    let is_narrow = columns < 60;
+    let is_narrow = columns < NARROW;
     let mut words: Vec<String> = Vec::new();
     if let Some(asks) = asking(model).filter(|_| model.asks.dialog.is_none()) {
         words.push(format!("{asks}: alt+a"));

@@ -12,6 +12,8 @@ mod features;
 mod frames;
 #[path = "app/keys.rs"]
 mod keys;
+#[path = "app/mouse.rs"]
+mod mouse;
 #[path = "app/plain.rs"]
 mod plain;
 #[path = "app/recorded.rs"]

@@ -12,7 +12,7 @@ use centurion_host::SettingsDesk as _;
 use centurion_journal::MOST_TRANSCRIPT;
 use centurion_protocol::{SessionId, bounded};
 use centurion_tui::{
-    Desk, DeskFuture, Effect, Fact, Happening, SessionEntry, TerminalFront, Theme,
+    Desk, DeskFuture, Effect, Fact, Happening, SessionEntry, TerminalFront, Theme, Tui,
 };
 use parking_lot::Mutex;
 use tokio::io::AsyncReadExt as _;
@@ -54,11 +54,12 @@ ctrl+b           lets waiting calls go on in the background
 ctrl+x ctrl+k    twice: stops all agents in the background
 ctrl+t           to-dos, agents and shells: enter view, f focus, x x stop
 ctrl+o           the whole transcript
+pgup pgdn        what was printed, in fullscreen (/tui); the wheel, too
 shift+tab        manual, accept edits, plan
 / commands       @ files and agents       ! a shell command of your own";
 
-/// vi keys, no motion, far away, a status line of one's own, the colours.
-type Taste = (bool, bool, bool, bool, Theme);
+/// vi keys, no motion, far away, a status line of one's own, the colours, the screen.
+type Taste = (bool, bool, bool, bool, Theme, Tui);
 
 pub(super) struct ProgramDesk {
     surroundings: Arc<Surroundings>,
@@ -136,9 +137,12 @@ impl ProgramDesk {
             let theme = theme.unwrap_or_default();
             let has_vi = matches!(value("editorMode").as_str(), Some("vim" | "vi"));
             // A wish that was told stands: the person may have chosen something else since.
-            let taste = (has_vi, is_still, is_far, wants_status, theme);
+            let has_variable = env.get("CLAUDE_CODE_NO_FLICKER").is_some_and(super::is_true);
+            let by_variable = if has_variable { Tui::Fullscreen } else { Tui::Inline };
+            let tui = value("tui").as_str().and_then(Tui::named).unwrap_or(by_variable);
+            let taste = (has_vi, is_still, is_far, wants_status, theme, tui);
             let is_new = self.taste.lock().replace(taste) != Some(taste);
-            is_new.then_some(Fact::Taste { has_vi, is_still, is_far, wants_status, theme })
+            is_new.then_some(Fact::Taste { has_vi, is_still, is_far, wants_status, theme, tui })
         })
     }
 

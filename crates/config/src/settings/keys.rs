@@ -404,6 +404,7 @@ pub(super) static KEYS: &[Key] = &[
     key("fileSuggestion", ValueKind::Object).works().parent(),
     // A repository has no say in what a person's keys mean and how things look.
     key("theme", ValueKind::Choice(THEMES)).works().personal(),
+    key("tui", ValueKind::Choice(&["default", "fullscreen", "inline"])).works().personal(),
     key("editorMode", ValueKind::Choice(&["normal", "vim"])).works().personal(),
     key("prefersReducedMotion", ValueKind::Bool).works().personal(),
     key("reduceMotion", ValueKind::Bool).works().personal(),

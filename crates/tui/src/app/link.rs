@@ -14,6 +14,7 @@ use crate::fold::{Fact, Happening, change_lines};
 use crate::frame::{Colour, Line, Style};
 use crate::model::call::subject;
 use crate::model::prompts::{PromptNumber, When};
+use crate::surface::Scroll;
 use crate::text::{MarkdownStream, foreign};
 
 /// The bytes of a page of a transcript.
@@ -109,6 +110,8 @@ impl App {
     }
 
     fn submit(&mut self, handle: &Handle, number: PromptNumber, text: String, when: When) {
+        // The answer is looked for where it will stand.
+        self.surface.scroll(Scroll::Bottom);
         let id = self.world.record_id();
         let images = self.attached.remove(&number).unwrap_or_default();
         let images = images.iter().map(Attachment::block);
@@ -182,7 +185,8 @@ impl App {
         if is_due && is_moving {
             self.last_look = Some(now);
             let agents = handle.spending().into_iter().map(|it| (it.id, it.dollars)).collect();
-            self.says(Fact::Spending { dollars: handle.usage().total_cost(), agents });
+            let spending = Fact::Spending { dollars: handle.usage().total_cost(), agents };
+            self.front.folds(Happening::Fact(spending));
         }
     }
 }

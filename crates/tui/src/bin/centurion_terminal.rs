@@ -34,7 +34,7 @@ async fn show() -> std::io::Result<()> {
         };
         let mut out = Vec::new();
         surface.draw(&frame, size, &mut out);
-        terminal.keep_rows(surface.rows_above_cursor());
+        terminal.keep_rows(surface.rows_above_cursor(), false);
         terminal.write(&out).await?;
         for input in terminal.next().await? {
             match input {

@@ -3,6 +3,7 @@
 use super::layout::DraftLayout;
 use super::unit::Unit;
 use super::{Draft, EditAction};
+use crate::frame::Place;
 
 impl Draft {
     /// The place to which a move leads.
@@ -18,6 +19,14 @@ impl Draft {
             EditAction::End => self.units.len(),
             _ => self.cursor,
         }
+    }
+
+    /// Moves the cursor to a place of the draft's rows, or to the end of the row.
+    pub(crate) fn go_to(&mut self, place: Place) {
+        self.begin();
+        let layout = Layout::new(&self.units, self.width);
+        let last = u16::try_from(layout.len().saturating_sub(1)).unwrap_or(u16::MAX);
+        self.cursor = layout.unit_at(&self.units, place.row.min(last), place.column);
     }
 
     pub(super) fn word_left(&self) -> usize {

@@ -239,6 +239,12 @@ fn scroll(model: &mut Model, step: isize) {
     }
 }
 
+/// Scrolls the subject by some rows.
+pub(super) fn scroll_rows(model: &mut Model, rows: usize, is_up: bool) {
+    let step = isize::try_from(rows).unwrap_or(1);
+    scroll(model, if is_up { -step } else { step });
+}
+
 /// Begins to write words in the dialog, or continues with those that were left.
 fn write(model: &mut Model, purpose: Purpose, text: &str) {
     if let Some(dialog) = &mut model.asks.dialog {

@@ -14,7 +14,7 @@ pub(super) fn fact(model: &mut Model, fact: Fact, effects: &mut Vec<Effect>) {
     match fact {
         Fact::Pick(picker) => super::show_screen(model, Screen::Picker(picker)),
         Fact::PlanEdited { number, text } => ask::plan_edited(model, number, text),
-        Fact::Taste { has_vi, is_still, is_far, wants_status, theme } => {
+        Fact::Taste { has_vi, is_still, is_far, wants_status, theme, tui } => {
             let taste = &mut model.taste;
             match (has_vi, &taste.vi) {
                 (true, None) => taste.vi = Some(Vi::default()),
@@ -27,7 +27,7 @@ pub(super) fn fact(model: &mut Model, fact: Fact, effects: &mut Vec<Effect>) {
                 taste.status.clear();
                 taste.agent_rows.clear();
             }
-            effects.push(Effect::Restyle(theme));
+            effects.extend([Effect::Restyle(theme), Effect::Use(tui)]);
         }
         Fact::StatusLine(lines) => {
             model.taste.status = lines.iter().map(|line| coloured(line)).collect();

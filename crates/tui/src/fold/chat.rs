@@ -8,6 +8,7 @@ use crate::keys::{Action, Context, Meaning};
 use crate::model::agents::AgentState;
 use crate::model::prompts::When;
 use crate::model::{Focus, Hands, Model};
+use crate::surface::Scroll;
 
 /// The modes that Shift+Tab goes through.
 const MODES: [&str; 3] = ["default", "acceptEdits", "plan"];
@@ -17,7 +18,7 @@ pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
         let selected = selected.clone();
         return panes::tree_key(model, &selected, key, effects);
     }
-    if menu_key(model, key, effects) {
+    if menu_key(model, key, effects) || scroll_key(model, key, effects) {
         return;
     }
     let meaning = intent::meaning(model, key);
@@ -36,6 +37,22 @@ pub(super) fn key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
         Meaning::ChordBegun => model.notice = Some("ctrl+x …".to_owned()),
         Meaning::None => {}
     }
+}
+
+/// Keys that move through what was printed; whether this was one. Where the prompt has a use for a key, it goes before.
+fn scroll_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) -> bool {
+    let is_used = !model.is_draft_empty() && model.bindings.own(Context::Chat, key).is_some();
+    let scroll = match model.bindings.own(Context::Scroll, key).filter(|_| !is_used) {
+        Some(Action::ScrollUp) => Scroll::Rows(-1),
+        Some(Action::ScrollDown) => Scroll::Rows(1),
+        Some(Action::ScrollPageUp) => Scroll::Pages(-1),
+        Some(Action::ScrollPageDown) => Scroll::Pages(1),
+        Some(Action::ScrollTop) => Scroll::Top,
+        Some(Action::ScrollBottom) => Scroll::Bottom,
+        _ => return false,
+    };
+    effects.push(Effect::Scroll(scroll));
+    true
 }
 
 /// Keys of vi; whether this was one.

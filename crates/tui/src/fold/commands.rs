@@ -7,6 +7,7 @@ use crate::model::Model;
 use crate::model::picker::{PickFor, PickRow, Picker};
 use crate::model::prompts::When;
 use crate::model::screen::Screen;
+use crate::surface::Tui;
 
 /// Carries out a command; whether it is one of these.
 pub(super) fn own(
@@ -32,6 +33,15 @@ pub(super) fn own(
                 effects.push(Effect::KeepSetting { key: "theme", value: name.to_owned() });
             }
             None => model.notice = Some(format!("there is no theme {name}")),
+        },
+        ("tui", "") => screens(model),
+        ("tui", name) => match Tui::named(name) {
+            Some(tui) => {
+                let value = if tui == Tui::Fullscreen { "fullscreen" } else { "default" };
+                effects.push(Effect::Use(tui));
+                effects.push(Effect::KeepSetting { key: "tui", value: value.to_owned() });
+            }
+            None => model.notice = Some(format!("there is no {name}: default or fullscreen")),
         },
         ("keybindings", "") => effects.push(Effect::EditKeys),
         ("model", "") => effects.push(Effect::Show { command: "model".to_owned() }),
@@ -62,6 +72,20 @@ fn copy(model: &mut Model, number: &str, effects: &mut Vec<Effect>) {
         }
         None => model.notice = Some("there is no such answer".to_owned()),
     }
+}
+
+fn screens(model: &mut Model) {
+    let rows = [
+        ("default", "below what the terminal shows, with its own scrollback"),
+        ("fullscreen", "the whole window, with the mouse"),
+    ];
+    let row = |(name, about): (&str, &str)| PickRow {
+        text: name.to_owned(),
+        hint: about.to_owned(),
+        value: format!("/tui {name}"),
+    };
+    let rows = rows.into_iter().map(row).collect();
+    super::show_screen(model, Screen::Picker(Picker::new("Screen", PickFor::Command, rows)));
 }
 
 fn themes(model: &mut Model) {

@@ -14,6 +14,7 @@ use crate::model::picker::Picker;
 use crate::model::prompts::{PromptNumber, Stage, When};
 use crate::model::screen::{Screen, SessionEntry, SessionList, TextScreen};
 use crate::model::{Addressee, CommandHint, Model};
+use crate::surface::Tui;
 use crate::text::foreign;
 
 /// The most characters that are shown of what a command prints while it runs.
@@ -59,6 +60,7 @@ pub enum Fact {
         is_far: bool,
         wants_status: bool,
         theme: Theme,
+        tui: Tui,
     },
     /// The status line that the person's own command has made.
     StatusLine(Vec<String>),

@@ -20,10 +20,12 @@ pub enum Context {
     Focus,
     /// The viewer of a transcript.
     Transcript,
+    /// The lines that were printed, where the terminal's own scrollback does not have them. Keys of the prompt go before.
+    Scroll,
 }
 
 impl Context {
-    pub(super) const ALL: [(&'static str, Self); 9] = [
+    pub(super) const ALL: [(&'static str, Self); 10] = [
         ("Global", Self::Global),
         ("Chat", Self::Chat),
         ("Autocomplete", Self::Autocomplete),
@@ -33,6 +35,7 @@ impl Context {
         ("Tree", Self::Tree),
         ("Focus", Self::Focus),
         ("Transcript", Self::Transcript),
+        ("Scroll", Self::Scroll),
     ];
 }
 
@@ -110,10 +113,16 @@ pub enum Action {
     ViewerEditor,
     ViewerCopy,
     ViewerClose,
+    ScrollUp,
+    ScrollDown,
+    ScrollPageUp,
+    ScrollPageDown,
+    ScrollTop,
+    ScrollBottom,
 }
 
 /// Every action with its name in `keybindings.json`.
-pub(super) const ACTIONS: [(&str, Action); 101] = [
+pub(super) const ACTIONS: [(&str, Action); 107] = [
     ("chat:submit", Action::Submit),
     ("chat:submitLater", Action::SubmitLater),
     ("chat:submitNow", Action::SubmitNow),
@@ -192,6 +201,12 @@ pub(super) const ACTIONS: [(&str, Action); 101] = [
     ("transcript:editor", Action::ViewerEditor),
     ("transcript:copy", Action::ViewerCopy),
     ("transcript:exit", Action::ViewerClose),
+    ("scroll:lineUp", Action::ScrollUp),
+    ("scroll:lineDown", Action::ScrollDown),
+    ("scroll:pageUp", Action::ScrollPageUp),
+    ("scroll:pageDown", Action::ScrollPageDown),
+    ("scroll:top", Action::ScrollTop),
+    ("scroll:bottom", Action::ScrollBottom),
     ("chat:undo", Action::Edit(EditAction::Undo)),
     ("edit:newLine", Action::Edit(EditAction::NewLine)),
     ("edit:deleteBackward", Action::Edit(EditAction::DeleteBackward)),

@@ -5,7 +5,7 @@ use super::{Action, Binding, Context};
 use crate::draft::EditAction;
 
 /// Every default key. The draft of an agent in focus has the keys of the chat too.
-pub(super) const DEFAULTS: [(Context, &str, Action); 136] = [
+pub(super) const DEFAULTS: [(Context, &str, Action); 144] = [
     (Context::Global, "ctrl+c", Action::Clear),
     (Context::Global, "ctrl+d", Action::Exit),
     (Context::Global, "ctrl+z", Action::Suspend),
@@ -137,6 +137,14 @@ pub(super) const DEFAULTS: [(Context, &str, Action); 136] = [
     (Context::Transcript, "q", Action::ViewerClose),
     (Context::Transcript, "esc", Action::ViewerClose),
     (Context::Transcript, "ctrl+o", Action::ViewerClose),
+    (Context::Scroll, "pageup", Action::ScrollPageUp),
+    (Context::Scroll, "pagedown", Action::ScrollPageDown),
+    (Context::Scroll, "shift+up", Action::ScrollUp),
+    (Context::Scroll, "shift+down", Action::ScrollDown),
+    (Context::Scroll, "shift+pageup", Action::ScrollPageUp),
+    (Context::Scroll, "shift+pagedown", Action::ScrollPageDown),
+    (Context::Scroll, "ctrl+home", Action::ScrollTop),
+    (Context::Scroll, "ctrl+end", Action::ScrollBottom),
     (Context::Focus, "esc", Action::Back),
     (Context::Focus, "ctrl+x left", Action::PreviousSibling),
     (Context::Focus, "ctrl+x right", Action::NextSibling),

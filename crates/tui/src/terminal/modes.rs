@@ -3,23 +3,27 @@
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
-/// Sets our modes: the title is saved, pastes are bracketed, the focus is told, keys are told apart (kitty keys, else
-/// modifyOtherKeys).
-const ENTER: &[u8] = b"\x1b[22;2t\x1b[?2004h\x1b[?1004h\x1b[>4;2m\x1b[>1u";
+/// Sets our modes: the title is saved, pastes are bracketed, the focus is told, keys are told apart (kitty keys with the
+/// letters of other layouts, else modifyOtherKeys).
+const ENTER: &[u8] = b"\x1b[22;2t\x1b[?2004h\x1b[?1004h\x1b[>4;2m\x1b[>5u";
 
 /// Asks what the terminal is and can do. Every terminal answers the last question.
 const QUESTIONS: &[u8] = b"\x1b[>q\x1b[?2026$p\x1b[?2004$p\x1b[?u\x1b[c";
 
-/// Undoes every mode that may be set, also those of a frame that was cut off in its middle. The cursor is saved first:
-/// leaving the alternate screen and ending a scroll region move it.
-pub(crate) const RESTORE: &[u8] =
-    b"\x18\x1b[?2026l\x1b7\x1b[?1049l\x1b7\x1b[r\x1b8\x1b[?7h\x1b[?25h\
+/// Leaves the other screen. The cursor goes to where it was on the first one: some terminals move it there also if the
+/// first one is shown already, and so this is sent only if it is not.
+const FIRST_SCREEN: &[u8] = b"\x18\x1b[?2026l\x1b7\x1b[?1049l";
+
+/// Undoes every other mode that may be set, also those of a frame that was cut off in its middle. The cursor is saved first:
+/// ending a scroll region moves it.
+const RESTORE: &[u8] = b"\x18\x1b[?2026l\x1b7\x1b[r\x1b8\x1b[?7h\x1b[?25h\
     \x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?2004l\x1b[?2031l\
     \x1b[<u\x1b[>4m\x1b[m\x1b[23;2t";
 
@@ -48,6 +52,9 @@ const SPECIAL: [SpecialCodeIndex; 16] = [
 
 /// The terminal whose modes are set now, for a panic.
 static ACTIVE: Mutex<Option<(OwnedFd, Kept)>> = Mutex::new(None);
+
+/// True while the terminal shows its other screen.
+static IS_OTHER: AtomicBool = AtomicBool::new(false);
 
 /// The settings of a terminal before they were ours.
 #[derive(Clone, Debug)]
@@ -122,25 +129,41 @@ pub(super) fn undo(tty: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 fn restore(tty: BorrowedFd<'_>, kept: &Kept) -> io::Result<()> {
+    let left =
+        if IS_OTHER.swap(false, Ordering::Relaxed) { write(tty, FIRST_SCREEN) } else { Ok(()) };
     let written = write(tty, RESTORE);
     tcsetattr(tty, OptionalActions::Now, &kept.0)?;
-    written
+    left.and(written)
 }
 
-/// Restores the settings of a terminal unless another program has set its own since. Erases the live region, which has
-/// so many rows above the cursor: a shell that prompts already has set its own settings, and its prompt stays.
+/// Takes note of the screen that the terminal shows.
+pub(super) fn shows_other_screen(is_so: bool) {
+    IS_OTHER.store(is_so, Ordering::Relaxed);
+}
+
+/// Restores the settings of a terminal unless another program has set its own since. Erases the live region: a shell that
+/// prompts already with a line editor has set its own settings, and its prompt stays. Where `prompts` says that
+/// one does so without a line editor, only the rows below the cursor are known to be ours.
 pub(crate) fn restore_termios(
     tty: BorrowedFd<'_>,
     kept: &Kept,
     live: Option<u16>,
+    is_other: bool,
+    prompts: impl FnOnce() -> bool,
 ) -> io::Result<()> {
     let (now, raw) = (tcgetattr(tty)?, kept.raw());
+    // The live region is on the first screen, also while a transcript is read on the other one.
+    if is_other {
+        write(tty, FIRST_SCREEN)?;
+    }
     if now.local_modes == raw.local_modes && now.input_modes == raw.input_modes {
+        // The live region is on the first screen, also while a transcript is read on the other one.
         if let Some(rows) = live {
+            let first = "\x18\x1b[?2026l\x1b[m";
             let up = if rows > 0 { format!("\x1b[{rows}A") } else { String::new() };
-            // The live region is on the first screen, also while a transcript is read on the other one.
-            let erase = format!("\x18\x1b[?2026l\x1b7\x1b[?1049l\x1b[m\r{up}\x1b[J");
-            write(tty, erase.as_bytes())?;
+            let (all, below) = (format!("{first}\r{up}\x1b[J"), format!("{first}\x1b[J"));
+            // Nothing comes between the look and the write: the shell may be about to write.
+            write(tty, if prompts() { below.as_bytes() } else { all.as_bytes() })?;
         }
         tcsetattr(tty, OptionalActions::Now, &kept.0)?;
     }

@@ -19,6 +19,8 @@ const TOO_SMALL: &str = "make the window larger to answer · esc no";
 pub(crate) struct DialogLayout {
     body: Vec<Line>,
     below: Vec<Line>,
+    /// The keys of the answers in those rows.
+    keys: Vec<Option<char>>,
     /// The rows of the subject that are shown at once.
     room: usize,
     cursor: Option<Place>,
@@ -52,6 +54,8 @@ impl DialogLayout {
             below = if words.is_empty() { around(&choices, most) } else { Vec::new() };
             below = below.into_iter().map(|line| row_of(line, inner)).collect();
         }
+        let before = if is_tight { 0 } else { all(&reasons).len() };
+        let keys = answer_keys(&below, before);
         let offset = u16::try_from(below.len()).unwrap_or(u16::MAX);
         let cursor = cursor.map(|place| Place { row: place.row + offset, ..place });
         below.extend(words);
@@ -65,7 +69,16 @@ impl DialogLayout {
         let room = inside.saturating_sub(below.len()).max(1);
         // The row that says how much more there is.
         let room = if body.len() > room { room.saturating_sub(1).max(1) } else { room };
-        Self { body, below, room, cursor, is_answerable }
+        Self { body, below, keys, room, cursor, is_answerable }
+    }
+
+    /// The key of the answer in a row of the dialog.
+    pub(super) fn key_at(&self, row: u16) -> Option<char> {
+        let more = usize::from(self.last_scroll() > 0);
+        let subject = self.body.len().min(self.room) + more;
+        // The first row is the border.
+        let at = usize::from(row).checked_sub(subject + 1)?;
+        self.keys.get(at).copied().flatten().filter(|_| self.is_answerable)
     }
 
     /// The rows that a page key moves: one is seen again.
@@ -93,6 +106,27 @@ impl DialogLayout {
         }
         shown
     }
+}
+
+/// The keys of answers, in the rows behind those of the reasons. Only our own rows have one, whatever foreign text looks like.
+fn answer_keys(rows: &[Line], reasons: usize) -> Vec<Option<char>> {
+    let mut last = None;
+    let key = |(at, line): (usize, &Line)| {
+        let mark = line.spans.first().map(|span| span.text.as_str());
+        last = match mark {
+            _ if at < reasons => None,
+            Some(MARK | "  ") => {
+                let word = line.spans.get(1).and_then(|span| span.text.split_whitespace().next());
+                let mut chars = word.unwrap_or_default().chars();
+                chars.next().filter(|_| chars.next().is_none())
+            }
+            // The rest of an answer that was broken.
+            Some(mark) if mark == " ".repeat(usize::from(HANG)) => last,
+            _ => None,
+        };
+        last
+    };
+    rows.iter().enumerate().map(key).collect()
 }
 
 /// A dialog in at most so many rows.
@@ -363,11 +397,13 @@ pub(super) fn choices(asked: &Asked, dialog: &Dialog) -> Vec<Line> {
 
 /// The mark of the selected answer.
 const MARK: &str = "› ";
+/// The blanks before the second and each later row of an answer.
+const HANG: u16 = 4;
 
 fn choice(key: &str, text: &str, is_selected: bool) -> Line {
     let style = if is_selected { Style::BOLD } else { Style::PLAIN };
     let mark = if is_selected { MARK } else { "  " };
-    let mut line = Line { hang: 4, ..Line::flush() }.with(mark, Style::of(Colour::Cyan));
+    let mut line = Line { hang: HANG, ..Line::flush() }.with(mark, Style::of(Colour::Cyan));
     line.spans.extend(foreign(&format!("{key} {text}"), style));
     line
 }

@@ -1,6 +1,7 @@
 //! The prompt: the draft, the menu below it, and what waits to be read.
 
 use super::Part;
+use super::touch::Target;
 use crate::frame::{Colour, Line, Place, Style};
 use crate::model::Model;
 use crate::model::prompts::{Stage, When};
@@ -16,9 +17,8 @@ pub(super) fn prompt(model: &Model, columns: u16, rows: u16) -> Part {
         Some(draft) => draft.lines(width),
         None => (vec![Line::default()], Place::default()),
     };
-    // The row of the cursor is always among those that are shown.
     let rows = usize::from(rows.max(1));
-    let first = (usize::from(place.row) + 1).saturating_sub(rows);
+    let first = first_row(place, rows);
     lines.drain(..first.min(lines.len()));
     lines.truncate(rows);
     place.row = place.row.saturating_sub(u16::try_from(first).unwrap_or_default());
@@ -36,6 +36,31 @@ pub(super) fn prompt(model: &Model, columns: u16, rows: u16) -> Part {
     place.column += 2;
     shown.extend(menu(model, usize::from(columns)));
     Part { lines: shown, cursor: Some(place) }
+}
+
+/// The first row of the draft that is shown: the row of the cursor is always among those that are.
+fn first_row(cursor: Place, rows: usize) -> usize {
+    (usize::from(cursor.row) + 1).saturating_sub(rows)
+}
+
+/// The target at a place of the prompt, which has at most so many rows for the draft.
+pub(super) fn target(model: &Model, columns: u16, rows: u16, place: Place) -> Option<Target> {
+    let width = columns.saturating_sub(2).max(1);
+    let rows = usize::from(rows.max(1));
+    let (count, cursor) = model.draft().map_or((1, Place::default()), |draft| {
+        let (lines, cursor) = draft.lines(width);
+        (lines.len(), cursor)
+    });
+    let first = first_row(cursor, rows);
+    let shown = count.saturating_sub(first).min(rows);
+    let row = usize::from(place.row);
+    if row < shown {
+        let row = u16::try_from(row + first).ok()?;
+        return Some(Target::Draft(Place { row, column: place.column.saturating_sub(2) }));
+    }
+    let menu = model.menu.as_ref()?;
+    let entry = (menu.selected + 1).saturating_sub(MENU) + row - shown;
+    (row - shown < MENU && entry < menu.entries.len()).then_some(Target::Menu(entry))
 }
 
 /// The words in an empty prompt.

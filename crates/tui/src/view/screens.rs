@@ -18,6 +18,20 @@ pub(super) fn screen(screen: &Screen, columns: u16, rows: u16) -> Vec<Line> {
     }
 }
 
+/// The entry of a list in a row of its screen.
+pub(super) fn entry(screen: &Screen, rows: u16, row: u16) -> Option<usize> {
+    let room = usize::from(rows).saturating_sub(2).max(1);
+    let (selected, count) = match screen {
+        Screen::Sessions(list) => (list.selected, list.fitting().len()),
+        Screen::Picker(picker) => (picker.selected, picker.fitting().len()),
+        _ => return None,
+    };
+    // The first row has the title.
+    let at = usize::from(row).checked_sub(1).filter(|at| *at < room)?;
+    let entry = (selected + 1).saturating_sub(room) + at;
+    (entry < count).then_some(entry)
+}
+
 fn keys(text: &str) -> Line {
     Line::flush().with(format!(" {text}"), Style::DIM)
 }

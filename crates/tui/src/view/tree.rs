@@ -9,13 +9,16 @@ use crate::model::agents::{AgentRow, AgentState};
 use crate::model::{Focus, Model};
 use crate::text::{foreign, wrapped};
 
+/// A row of the tree, with its agent if it is one's.
+pub(super) type Row = (Line, Option<AgentId>);
+
 /// The tree in at most so many rows; empty without agents.
-pub(super) fn tree(model: &Model, columns: u16, most: usize) -> Vec<Line> {
+pub(super) fn tree(model: &Model, columns: u16, most: usize) -> Vec<Row> {
     let shown = model.agents.shown(model.now);
     if shown.is_empty() || most < 2 {
         return Vec::new();
     }
-    let mut lines = vec![rule(&headline(model), columns)];
+    let mut lines = vec![(rule(&headline(model), columns), None)];
     let selected = match &model.focus {
         Focus::Tree(id) => shown.iter().position(|shown| *shown == id),
         Focus::Prompt | Focus::Agent(_) => None,
@@ -27,15 +30,17 @@ pub(super) fn tree(model: &Model, columns: u16, most: usize) -> Vec<Line> {
     let first = selected.map_or(0, |at| (at + 1).saturating_sub(room));
     for (at, id) in shown.iter().enumerate().skip(first).take(room) {
         if let Some(row) = model.agents.get(id) {
-            lines.push(agent_row(model, id, row, columns, Some(at) == selected));
+            let line = agent_row(model, id, row, columns, Some(at) == selected);
+            lines.push((line, Some((*id).clone())));
         }
     }
     if is_cut {
-        lines.push(Line::flush().with(format!("… {} more", shown.len() - room), Style::DIM));
+        let more = format!("… {} more", shown.len() - room);
+        lines.push((Line::flush().with(more, Style::DIM), None));
     }
     if selected.is_some() && lines.len() < most {
         let keys = "enter focus · m message · b background · x x stop · ←→ fold · esc back";
-        lines.push(Line::flush().with(format!("  {keys}"), Style::DIM));
+        lines.push((Line::flush().with(format!("  {keys}"), Style::DIM), None));
     }
     lines
 }

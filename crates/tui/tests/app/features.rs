@@ -3,7 +3,7 @@
 use centurion_protocol::AgentId;
 use centurion_protocol::sdk::{EventBody, System, TaskStarted};
 use centurion_tui::{
-    AskNumber, Attachment, Colour, Effect, Fact, Happening, Input, Key, KeyCode, Theme,
+    AskNumber, Attachment, Colour, Effect, Fact, Happening, Input, Key, KeyCode, Theme, Tui,
 };
 use serde_json::json;
 
@@ -16,6 +16,7 @@ fn taste(has_vi: bool) -> Fact {
         is_far: false,
         wants_status: true,
         theme: Theme::Terminal,
+        tui: Tui::Inline,
     }
 }
 
@@ -96,6 +97,7 @@ fn a_status_line_of_ones_own_is_shown_in_its_colours_and_goes_with_its_setting()
         is_far: false,
         wants_status: false,
         theme: Theme::Daltonized,
+        tui: Tui::Inline,
     });
     assert!(!stage.shown().contains("82 % done") && !stage.shown().contains("main"));
     assert!(stage.take_effects().contains(&Effect::Restyle(Theme::Daltonized)));
@@ -114,6 +116,7 @@ fn ticks_are_rarer_over_a_network_and_without_the_focus() {
         is_far: true,
         wants_status: false,
         theme: Theme::Terminal,
+        tui: Tui::Inline,
     });
     assert_eq!(tick(&stage), 500);
     stage.happens(Happening::Input(&Input::Focus(false)));

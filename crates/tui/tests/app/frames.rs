@@ -43,6 +43,7 @@ fn the_tree_at_forty_columns_leaves_tasks_calls_and_tokens_out() {
     let rows = stage.rows(40, 40);
     assert_eq!(rows[1], "▾ writer  ● Bash ./test.sh           14s", "{rows:#?}");
     assert_eq!(rows.last().unwrap(), " manual · $0.00");
+    assert_eq!(rows[5], "⠋ 14s · esc", "what Esc does is not cut away: {rows:#?}");
 }
 
 #[test]

@@ -108,3 +108,34 @@ fn printed_lines_have_words_in_the_place_of_marks() {
     assert!(said.iter().any(|line| line.starts_with("done: scout")), "{said:?}");
     assert!(said.iter().any(|line| line.starts_with("  result: found it")), "{said:?}");
 }
+
+#[test]
+fn a_screen_reader_hears_each_statement_once_and_the_cursor_never_moves() {
+    // Failure 18: what is drawn again is read again, and what moves the cursor is not read at all.
+    let (mut stage, mut surface) = stage();
+    let mut all = Vec::new();
+    let mut draw = |stage: &Stage| surface.draw(&stage.frame(80, 24), SIZE, &mut all);
+    stage.event(&init());
+    draw(&stage);
+    for number in 0..5 {
+        let id = format!("a{number}");
+        stage.event(&started(&id, &format!("scout{number}"), "Look \u{1b}[2J around", None));
+        draw(&stage);
+        stage.event(&progress(&id, "Bash make", 1, 900));
+        stage.pass(3_000);
+        draw(&stage);
+        stage.asks(Some(&id), &[&format!("scout{number}")], command("make check"));
+        draw(&stage);
+        stage.pass(3_000);
+        draw(&stage);
+        types(&mut stage, "1");
+        draw(&stage);
+        stage.event(&ended(&id, "completed", "found it"));
+        draw(&stage);
+    }
+    stage.event(&turn_end());
+    draw(&stage);
+    let text = String::from_utf8(all).unwrap();
+    assert!(!text.contains(|char: char| char.is_control() && char != '\n'), "{text:?}");
+    assert_eq!(text.matches("agent scout3: asks").count(), 1, "{text}");
+}

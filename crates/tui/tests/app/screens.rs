@@ -5,11 +5,11 @@ use std::num::NonZeroU16;
 use centurion_tui::{
     AskKind, AskNumber, Asked, Capabilities, CommandHint, Fact, FieldKind, FormField, Happening,
     InlineSurface, Key, KeyCode, Line, Look, PromptNumber, Question, Size, Style, Surface as _,
-    TwoScreens, foreign,
+    Theme, TwoScreens, foreign,
 };
 use serde_json::json;
 
-use super::stage::{Stage, call, command, init, progress, started, streamed};
+use super::stage::{Stage, call, command, ended, init, progress, started, streamed};
 
 /// Text that terminals and editors have trouble with: joined emoji, right to left, marks, wide and no width.
 const HARD: &str = "👩‍👩‍👧‍👦 family 🇩🇪 e\u{301}\u{302} שלום עולם مرحبا 日本語 ｆｕｌｌ नमस्ते \u{202e}turned\u{202c} z\u{200b}w";
@@ -191,4 +191,65 @@ fn the_cursor_stands_where_the_next_letter_goes_in_text_of_every_kind() {
         let left = stage.rows(80, 24)[0].clone();
         assert!(left.chars().count() < "❯ ".chars().count() + marks.max(2), "{text}: {left}");
     }
+}
+
+/// The sequences that set colours in some bytes.
+fn colours(bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let sequences = text.split("\u{1b}[").skip(1).filter_map(|rest| {
+        let end = rest.find(|char: char| !char.is_ascii_digit() && char != ';')?;
+        rest[end..].starts_with('m').then(|| rest[..end].to_owned())
+    });
+    sequences.flat_map(|codes| codes.split(';').map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn unreadable_colours_are_never_set_and_none_is_without_them() {
+    // Failure 19: on both backgrounds the terminal's own colours are readable; no background and no bright black is set.
+    for (colours_allowed, theme) in [
+        (true, Theme::Terminal),
+        (true, Theme::Daltonized),
+        (true, Theme::Plain),
+        (false, Theme::Terminal),
+    ] {
+        let look = Look { colours: colours_allowed, theme, ..Look::default() };
+        for (_, mut stage) in screens() {
+            stage.event(&started("a9", "painter", "Paint", None));
+            stage.resize(80, 24);
+            let size = Size { columns: 80, rows: 24 };
+            let mut bytes = Vec::new();
+            InlineSurface::new(size, look, Capabilities::default()).draw(
+                &stage.frame(80, 24),
+                size,
+                &mut bytes,
+            );
+            for code in colours(&bytes) {
+                let number: u32 = code.parse().unwrap_or_default();
+                let is_look = matches!(number, 0..=9 | 22..=29 | 39);
+                let is_colour = matches!(number, 31..=36);
+                let may_colour = colours_allowed && theme != Theme::Plain;
+                assert!(is_look || (is_colour && may_colour), "{code} with {look:?}");
+                let is_pair = matches!(number, 31 | 32);
+                assert!(theme != Theme::Daltonized || !is_pair, "{code} with {look:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn states_differ_by_more_than_their_colours() {
+    // Failure 19: what a colour says, a glyph or a word says too.
+    let mut stage = Stage::new();
+    for (id, status) in [("a1", "completed"), ("a2", "failed"), ("a3", "killed")] {
+        stage.event(&started(id, "scout", "Look", None));
+        stage.event(&ended(id, status, "over"));
+    }
+    let marks: Vec<char> = stage
+        .printed
+        .iter()
+        .filter(|line| line.contains("scout  Look ·"))
+        .filter_map(|line| line.chars().next())
+        .filter(|mark| *mark != '▶')
+        .collect();
+    assert_eq!(marks, ['✓', '✗', '■'], "{:?}", stage.printed);
 }
