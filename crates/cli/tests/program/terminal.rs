@@ -10,3 +10,5 @@ mod tmux;
 mod tty;
 #[path = "terminal/undone.rs"]
 mod undone;
+#[path = "terminal/whole_window.rs"]
+mod whole_window;

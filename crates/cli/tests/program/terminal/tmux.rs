@@ -1,6 +1,7 @@
 //! A real tmux: a team is started, asked about, focused; the client goes away, the window changes, the program is killed.
 
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
 
@@ -14,7 +15,9 @@ struct Tmux {
 
 impl Tmux {
     fn start(stage: &Stage) -> Self {
-        let tmux = Self { name: format!("centurion-terminal-{}", std::process::id()) };
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let tmux = Self { name: format!("centurion-terminal-{}-{number}", std::process::id()) };
         let project = stage.program.scratch.project();
         let place = project.to_str().unwrap();
         let home = format!("HOME={}", stage.program.scratch.home().display());
@@ -149,4 +152,94 @@ fn a_day_in_tmux_ends_with_the_shell_as_it_was() {
     let settings = |name| std::fs::read_to_string(stage.program.scratch.project().join(name)).ok();
     let after = eventually("the settings", || settings("after").filter(|it| it.ends_with('\n')));
     assert_eq!(Some(after), settings("before"));
+}
+
+#[test]
+fn a_window_of_tmux_that_shrinks_and_grows_keeps_no_row_of_the_live_region() {
+    // Failure 4: resize doubles text.
+    let stage = Stage::new(&json!({
+        "lead": [
+            [agent("@@scout", &json!({"run_in_background": true, "name": "scout"}))],
+            [agent("@@scout", &json!({"run_in_background": true, "name": "linter"}))],
+            "both are at work",
+        ],
+        "scout": [[bash("until [ -e go ]; do sleep 0.05; done")], "found it"],
+    }));
+    let tmux = Tmux::start(&stage);
+    let program = env!("CARGO_BIN_EXE_centurion");
+    tmux.types(&format!(
+        "clear; {program} --model '{}' --allowedTools 'Bash(until *)'",
+        stage.model()
+    ));
+    tmux.key("Enter");
+    tmux.see("manual · script:");
+    tmux.types("go @@lead");
+    tmux.key("Enter");
+    tmux.see("both are at work");
+    tmux.see("2 agents ·");
+    // The screen is full: what the smaller window has no room for goes into the scrollback.
+    tmux.types("!seq 40");
+    tmux.key("Enter");
+    eventually("the printed lines", || {
+        let screen = tmux.screen();
+        let is_printed = screen.contains("  38\n") && screen.contains("  40\n");
+        (is_printed && !screen.contains("esc stops it")).then_some(())
+    });
+    for (width, height) in
+        [("40", "20"), ("80", "24"), ("30", "12"), ("80", "24"), ("200", "60"), ("80", "24")]
+    {
+        tmux.run(&["resize-window", "-t", "it", "-x", width, "-y", height]);
+        let size = format!("{height} {width}");
+        eventually(&size, || (tmux.size_of_terminal() == size).then_some(()));
+        // It is drawn anew for this size some time later: nothing is left of the one before.
+        let columns: usize = width.parse().unwrap();
+        eventually("the new size", || {
+            let screen = tmux.screen();
+            let status = screen.trim_end().lines().last()?.contains(" manual ·");
+            let fits = screen.lines().filter(|line| line.contains("── ") || line.contains("─ 2"));
+            (status && fits.clone().all(|line| line.trim_end().chars().count() == columns))
+                .then_some(())
+        });
+    }
+    let everything = tmux.run(&["capture-pane", "-p", "-S", "-", "-t", "it"]);
+    assert_eq!(everything.matches("2 agents ·").count(), 1, "{everything}");
+    assert_eq!(everything.matches("both are at work").count(), 1, "{everything}");
+    for number in 1..=40 {
+        let row = format!("  {number}");
+        assert_eq!(everything.lines().filter(|line| **line == row).count(), 1, "{everything}");
+    }
+}
+
+#[test]
+fn what_was_shown_on_the_other_screen_leaves_the_shell_below_what_was_printed() {
+    let stage = Stage::new(&json!({"lead": ["a first answer"], "other": ["a second answer"]}));
+    let tmux = Tmux::start(&stage);
+    let program = env!("CARGO_BIN_EXE_centurion");
+    tmux.types(&format!("PS1='she''ll> '; clear; {program} --model '{}'", stage.model()));
+    tmux.key("Enter");
+    tmux.see("manual · script:");
+    // The transcript is read on the other screen, and left.
+    tmux.key("C-o");
+    tmux.see("q closes");
+    tmux.key("q");
+    tmux.see("manual · script:");
+    tmux.types("@@lead");
+    tmux.key("Enter");
+    tmux.see("a first answer");
+    tmux.types("/tui fullscreen");
+    tmux.key("Enter");
+    eventually("the other screen", || {
+        let shown = tmux.run(&["display-message", "-p", "-t", "it", "#{alternate_on}"]);
+        (shown.trim() == "1").then_some(())
+    });
+    tmux.types("@@other");
+    tmux.key("Enter");
+    tmux.see("a second answer");
+    tmux.see("manual · script:");
+    tmux.key("C-d");
+    let is_prompted = |screen: &String| screen.trim_end().lines().last() == Some("shell>");
+    let screen = eventually("the shell", || Some(tmux.screen()).filter(is_prompted));
+    let place = |words: &str| screen.find(words).unwrap_or_else(|| panic!("no {words}: {screen}"));
+    assert!(place("a first answer") < place("a second answer"), "{screen}");
+    assert!(!screen.contains("manual"), "{screen}");
 }

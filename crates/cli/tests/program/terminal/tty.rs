@@ -167,8 +167,24 @@ impl Tty {
         settings(&self.slave) != self.before
     }
 
+    /// The number of times that some bytes were written.
+    pub(crate) fn count(&self, wanted: &[u8]) -> usize {
+        self.seen.0.lock().bytes.windows(wanted.len()).filter(|it| *it == wanted).count()
+    }
+
+    /// Tells whether the terminal shows its other screen.
+    pub(crate) fn is_on_other_screen(&self) -> bool {
+        self.seen.0.lock().screen.screen().alternate_screen()
+    }
+
+    /// Tells whether the program is told of the mouse.
+    pub(crate) fn has_mouse(&self) -> bool {
+        let seen = self.seen.0.lock();
+        seen.screen.screen().mouse_protocol_mode() != vt100::MouseProtocolMode::None
+    }
+
     #[track_caller]
-    fn wait_bytes(&self, wanted: &[u8]) {
+    pub(crate) fn wait_bytes(&self, wanted: &[u8]) {
         crate::program::eventually("the bytes", || {
             let seen = self.seen.0.lock();
             seen.bytes.windows(wanted.len()).any(|it| it == wanted).then_some(())

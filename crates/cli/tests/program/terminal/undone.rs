@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use serde_json::json;
 
 use super::talk::open;
+use super::tty::Tty;
 use crate::stage::{Stage, bash};
 
 #[test]
@@ -98,7 +99,7 @@ fn an_editor_has_the_terminal_as_it_was_and_its_text_comes_back() {
     let model = ["--model", stage.model()];
     let mut command = stage.program.command(model);
     command.env("EDITOR", &editor);
-    let mut tty = super::tty::Tty::start(&command);
+    let mut tty = Tty::start(&command);
     tty.see("script:");
     tty.send("typed");
     tty.see("❯ typed");
@@ -109,4 +110,47 @@ fn an_editor_has_the_terminal_as_it_was_and_its_text_comes_back() {
     assert!(settings.contains(" icanon") && settings.contains(" echo "), "{settings}");
     tty.signal("-TERM");
     tty.assert_restored();
+}
+
+#[test]
+fn a_kill_leaves_the_first_prompt_of_a_shell_without_a_line_editor() {
+    // Failure 17. Such a shell keeps the settings of the terminal, and prompts while the keeper restores it.
+    let stage = Stage::new(&json!({}));
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-i").current_dir(stage.program.scratch.project());
+    shell.env("HOME", stage.program.scratch.home()).env("PATH", std::env::var_os("PATH").unwrap());
+    shell.env("PS1", "shell> ");
+    let mut tty = Tty::start(&shell);
+    let is_prompted =
+        |screen: &str| screen.trim_end().lines().last().is_some_and(|it| it.ends_with("shell>"));
+    tty.wait("the shell", is_prompted);
+    let mut lost = Vec::new();
+    for round in 0..8 {
+        let program = env!("CARGO_BIN_EXE_centurion");
+        tty.send(&format!("{program} --model '{}'\r", stage.model()));
+        tty.see("manual");
+        tty.send("a draft");
+        tty.see("❯ a draft");
+        let children = std::process::Command::new("pgrep")
+            .args(["-P", &tty.child.id().to_string()])
+            .output()
+            .unwrap();
+        let children = String::from_utf8(children.stdout).unwrap();
+        let prompts = tty.count(b"shell> ");
+        let killed = std::process::Command::new("kill").args(["-KILL", children.trim()]).status();
+        assert!(killed.unwrap().success(), "{children}");
+        crate::program::eventually("the shell and the keeper", || {
+            (tty.count(b"shell> ") > prompts && tty.count(b"\x1b[23;2t") > round).then_some(())
+        });
+        crate::program::eventually("the settings", || (!tty.is_raw()).then_some(()));
+        let screen = tty.wait("a screen", |_| true);
+        if !is_prompted(&screen) {
+            lost.push(screen);
+        }
+        tty.send(&format!("clear; echo round {round} \"is over\"\r"));
+        tty.see(&format!("round {round} is over"));
+        tty.wait("the shell", is_prompted);
+    }
+    // The shell may write in the very moment between the keeper's look and its write.
+    assert!(lost.len() <= 1, "{lost:#?}");
 }
