@@ -112,6 +112,13 @@ impl InlineSurface {
         self.ask(out);
     }
 
+    /// Tells whether the last answer was for another size. Some versions of tmux tell columns before rows.
+    fn is_stray(&self) -> bool {
+        let Size { columns, rows } = self.size;
+        let turned = Size { columns: rows, rows: columns };
+        self.told_size.is_some_and(|told| told != self.size && told != turned)
+    }
+
     fn height(&self) -> u16 {
         u16::try_from(self.shown.len()).unwrap_or(u16::MAX)
     }
@@ -515,10 +522,7 @@ impl Surface for InlineSurface {
             }
             Some(reply) => return self.can.learn(reply),
         };
-        if self.is_waiting
-            && place.is_some()
-            && self.told_size.is_some_and(|told| told != self.size)
-        {
+        if self.is_waiting && place.is_some() && self.is_stray() {
             // The rows of the live region are those of another window: its size will come.
             self.strays = self.strays.max(1);
         } else if self.is_waiting {
