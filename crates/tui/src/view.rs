@@ -115,18 +115,19 @@ fn title(model: &Model) -> String {
 
 /// The parts above the prompt, the most important nearest to it, in at most so many rows; each row with its agent if it is
 /// one's.
-fn above_prompt(model: &Model, size: Size, room: usize) -> Vec<tree::Row> {
+fn above_prompt(model: &Model, size: Size, room: usize) -> Vec<tree::TreeRow> {
     let columns = size.columns;
-    let mut parts: Vec<Vec<tree::Row>> = Vec::new();
+    let mut parts: Vec<Vec<tree::TreeRow>> = Vec::new();
     let mut left = room;
     let plain = |lines: Vec<Line>| lines.into_iter().map(|line| (line, None)).collect();
-    let take = |mut lines: Vec<tree::Row>, left: &mut usize, parts: &mut Vec<Vec<tree::Row>>| {
-        if lines.len() > *left {
-            lines.drain(..lines.len() - *left);
-        }
-        *left -= lines.len();
-        parts.push(lines);
-    };
+    let take =
+        |mut lines: Vec<tree::TreeRow>, left: &mut usize, parts: &mut Vec<Vec<tree::TreeRow>>| {
+            if lines.len() > *left {
+                lines.drain(..lines.len() - *left);
+            }
+            *left -= lines.len();
+            parts.push(lines);
+        };
     if let Some(notice) = &model.notice {
         let line = Line::flush().with("  ", Style::PLAIN);
         let line =

@@ -24,7 +24,7 @@ impl Draft {
     /// Moves the cursor to a place of the draft's rows, or to the end of the row.
     pub(crate) fn go_to(&mut self, place: Place) {
         self.begin();
-        let layout = Layout::new(&self.units, self.width);
+        let layout = DraftLayout::new(&self.units, self.width);
         let last = u16::try_from(layout.len().saturating_sub(1)).unwrap_or(u16::MAX);
         self.cursor = layout.unit_at(&self.units, place.row.min(last), place.column);
     }

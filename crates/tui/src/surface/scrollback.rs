@@ -19,14 +19,14 @@ pub(super) struct Point {
 
 /// A line with the rows that it takes at the present width, once they were counted.
 #[derive(Clone, Debug)]
-struct Kept {
+struct PrintedLine {
     line: Line,
     rows: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Scrollback {
-    lines: VecDeque<Kept>,
+    lines: VecDeque<PrintedLine>,
     /// The number of the first line that is kept.
     first: u64,
     /// The first line that was printed here: what is before it stands elsewhere too.
@@ -52,7 +52,7 @@ impl Scrollback {
         for line in lines {
             let rows = (self.up > 0).then(|| wrapped(line, self.columns).len());
             self.up += rows.unwrap_or_default();
-            self.lines.push_back(Kept { line: line.clone(), rows });
+            self.lines.push_back(PrintedLine { line: line.clone(), rows });
         }
         while self.lines.len() > MOST_LINES {
             self.lines.pop_front();

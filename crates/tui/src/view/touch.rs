@@ -2,7 +2,7 @@
 
 use centurion_protocol::AgentId;
 
-use super::dialog::Layout;
+use super::dialog::DialogLayout;
 use super::{above_prompt, half_of, is_prompt_alone, prompt, screen_rows, screens};
 use crate::frame::{Place, Size};
 use crate::model::Model;
@@ -32,7 +32,7 @@ pub(crate) fn target(model: &Model, place: Place) -> Option<Target> {
         return screens::entry(screen, screen_rows(size), place.row).map(Target::Entry);
     }
     if model.asks.current().is_some() {
-        return Layout::of(model)?.key_at(place.row).map(Target::Answer);
+        return DialogLayout::of(model)?.key_at(place.row).map(Target::Answer);
     }
     at_prompt(model, size, place)
 }

@@ -10,10 +10,10 @@ use crate::model::{Focus, Model};
 use crate::text::{foreign, wrapped};
 
 /// A row of the tree, with its agent if it is one's.
-pub(super) type Row = (Line, Option<AgentId>);
+pub(super) type TreeRow = (Line, Option<AgentId>);
 
 /// The tree in at most so many rows; empty without agents.
-pub(super) fn tree(model: &Model, columns: u16, most: usize) -> Vec<Row> {
+pub(super) fn tree(model: &Model, columns: u16, most: usize) -> Vec<TreeRow> {
     let shown = model.agents.shown(model.now);
     if shown.is_empty() || most < 2 {
         return Vec::new();
