@@ -48,7 +48,7 @@ impl Sweep {
     pub(crate) fn run(&self) {
         self.sweep_task_lists();
         if is_directory(&self.teams) {
-            TeamFiles::remove_unchanged(&self.teams, self.before);
+            TeamFiles::remove_unchanged(&self.teams, &self.task_lists, self.before);
         }
         // The directory itself may be a link that leads to another program's files.
         if !is_directory(&self.projects) {

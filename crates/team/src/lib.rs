@@ -25,6 +25,6 @@ pub use log::LogError;
 pub use names::{LEAD, MemberName, TeamName, TeamNameError};
 pub use tasks::{
     Actor, Happened, ListName, ListNameError, LogEntry, NewTask, Status, Task, TaskList,
-    TaskListError, TaskNumber, TaskRefusal, Updated, Wish,
+    TaskListError, TaskNumber, TaskRefusal, TeamTaskViews, Updated, Wish,
 };
 pub use view::{AppendedMessage, InboxEntry, TeamFiles};

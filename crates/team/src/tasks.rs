@@ -16,6 +16,7 @@ pub use self::name::{ListName, ListNameError};
 pub use self::rules::{Actor, NewTask, TaskRefusal, Wish};
 use self::state::Tasks;
 pub use self::state::{Happened, LogEntry, Status, Task, TaskNumber};
+pub use self::view::TeamTaskViews;
 use crate::log::{Log, LogError};
 
 /// The log of a list, in the directory of that list.
@@ -107,6 +108,11 @@ impl TaskList {
     pub fn tasks(&mut self) -> Result<Vec<Task>, TaskListError> {
         self.refresh()?;
         Ok(self.tasks.all().cloned().collect())
+    }
+
+    /// The number of changes so far, as far as they are known here.
+    pub fn changes(&self) -> u64 {
+        self.tasks.changes()
     }
 
     /// One task as it is now.

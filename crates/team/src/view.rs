@@ -15,7 +15,7 @@ use centurion_redact::redact_text;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Frame, TeamName};
+use crate::{Frame, TeamName, TeamTaskViews};
 
 /// The largest mailbox that is read for appended messages.
 const MOST_READ: u64 = 4 << 20;
@@ -129,8 +129,9 @@ impl TeamFiles {
         Ok(appended(name, &old, entries))
     }
 
-    /// Removes the files of teams that have not changed since a time: their sessions died, and were not resumed.
-    pub fn remove_unchanged(teams: &Path, since: SystemTime) {
+    /// Removes the files of teams that have not changed since a time, with the views of their tasks below the directory
+    /// of all lists: their sessions died, and were not resumed.
+    pub fn remove_unchanged(teams: &Path, lists: &Path, since: SystemTime) {
         for entry in fs::read_dir(teams).into_iter().flatten().flatten() {
             let Some(team) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
                 continue;
@@ -138,6 +139,7 @@ impl TeamFiles {
             let files = Self::new(teams, &team);
             let changed = fs::symlink_metadata(files.config_path()).and_then(|it| it.modified());
             if changed.is_ok_and(|changed| changed < since) {
+                TeamTaskViews::new(lists, &team).remove();
                 files.remove();
             }
         }
@@ -303,9 +305,10 @@ mod tests {
         assert_eq!(mode & 0o077, 0);
         files.write_config(&json!({"name": "alpha"})).unwrap();
         assert_eq!(files.read_config(), Some(json!({"name": "alpha"})));
-        TeamFiles::remove_unchanged(&files.teams, SystemTime::UNIX_EPOCH);
+        let lists = scratch.path().join("tasks");
+        TeamFiles::remove_unchanged(&files.teams, &lists, SystemTime::UNIX_EPOCH);
         assert!(files.directory.exists());
-        TeamFiles::remove_unchanged(&files.teams, SystemTime::now() + STALE);
+        TeamFiles::remove_unchanged(&files.teams, &lists, SystemTime::now() + STALE);
         assert!(!files.directory.exists());
     }
 

@@ -107,3 +107,84 @@ fn what_was_written_to_a_lead_that_was_killed_is_read_once_by_the_next() {
     assert_eq!(told.lines().filter(is_read).count(), 1, "{told}");
     assert!(!teams(&stage).join("alpha").exists());
 }
+
+#[test]
+fn tasks_of_a_team_are_seen_in_a_directory_of_its_name_as_long_as_it_is_there() {
+    // D-69
+    let create = json!({"tool": "TaskCreate", "input": {"subject": "one", "description": "d"}});
+    let give = json!({"tool": "TaskUpdate", "input": {"taskId": "1", "owner": "w1"}});
+    let stage = Stage::new(&json!({
+        "lead": [
+            [creates()],
+            [create],
+            [member("w1", "@@work")],
+            [bash(&until("pending", "tasks/alpha/1.json"))],
+            [give],
+            [bash(&until("owner.*w1", "tasks/alpha/1.json"))],
+            [bash("cat \"$HOME\"/.centurion/tasks/alpha/1.json > seen.json")],
+            "waiting",
+            "done",
+        ],
+        "work": [[says("team-lead", "ready")], "resting", "resting"],
+    }));
+    stage.run("@@lead", &FLAGS).assert_code(0);
+    let seen: Value = serde_json::from_str(&stage.program.scratch.read("seen.json")).unwrap();
+    let expected = json!({
+        "id": "1", "subject": "one", "description": "d", "owner": "w1", "status": "pending",
+        "blocks": [], "blockedBy": [],
+    });
+    assert_eq!(seen, expected);
+    let lists = stage.program.scratch.home().join(".centurion/tasks");
+    assert!(!lists.join("alpha").exists(), "it goes with its session");
+    assert_eq!(std::fs::read_dir(&lists).unwrap().count(), 1, "the list stays");
+}
+
+#[test]
+fn of_two_leads_with_a_team_of_one_name_the_first_is_shown_and_neither_hears_the_other() {
+    // Report 5: mail of other sessions arrives
+    let work = |word: &str| json!([[says("team-lead", word)], "resting", "read"]);
+    let stage = Stage::new(&json!({
+        "lead": [
+            [creates()], [json!({"tool": "TaskCreate", "input": {"subject": "of the first", "description": "d"}})],
+            [member("w1", "@@work")],
+            [bash(&until("of the first", "tasks/alpha/1.json"))],
+            [bash("touch shown; until [ -e over ]; do sleep 0.02; done")],
+            "waiting", "done", "done",
+        ],
+        "second": [
+            [creates()], [json!({"tool": "TaskCreate", "input": {"subject": "of the second", "description": "d"}})],
+            [member("w1", "@@other")],
+            [says("w1", "for the second alone")],
+            "waiting", "done", "done",
+        ],
+        "work": work("I am with the first"),
+        "other": work("I am with the second"),
+    }));
+    let project = stage.program.scratch.project();
+    let first = stage.command("@@lead", &FLAGS).spawn().unwrap();
+    eventually("the first team", || project.join("shown").exists().then_some(()));
+    let shown = || {
+        let read = |path: &str| {
+            std::fs::read_to_string(stage.program.scratch.home().join(".centurion").join(path))
+                .unwrap()
+        };
+        (read("teams/alpha/config.json"), read("tasks/alpha/1.json"))
+    };
+    let before: Value = serde_json::from_str(&shown().0).unwrap();
+    let second = stage.run("@@second", &FLAGS);
+    second.assert_code(0);
+    let after: Value = serde_json::from_str(&shown().0).unwrap();
+    assert_eq!(before["leadSessionId"], after["leadSessionId"]);
+    assert!(shown().1.contains("of the first"), "{}", shown().1);
+    std::fs::write(project.join("over"), "").unwrap();
+    let first = Told::new(ended(first.wait_with_output().unwrap()));
+    first.assert_code(0);
+    for (told, own, other) in
+        [(&first, "the first", "the second"), (&second, "the second", "the first")]
+    {
+        let said = |word: &str| told.ended.stdout.contains(&format!("I am with {word}"));
+        assert!(said(own) && !said(other), "{}", told.ended.stdout);
+    }
+    assert!(!first.ended.stdout.contains("for the second alone"));
+    assert!(!teams(&stage).join("alpha").exists());
+}

@@ -1,6 +1,6 @@
 //! The task list that the agents of a session share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use centurion_protocol::{Timestamp, World};
@@ -79,10 +79,15 @@ impl SessionTasks {
         let has_threads = self.world.has_threads();
         let act = move || {
             tasks.with_list(|list, now| {
+                let changes = list.changes();
                 // Looked at while the list is held: an agent that claimed a task before is at work, or has ended.
                 let members = Members::of(&shared.delegation);
                 list.release(|owner| !members.contains(owner), now)?;
-                act(list, &members, now)
+                let acted = act(list, &members, now);
+                if list.changes() != changes {
+                    shared.delegation.team.iter().for_each(|team| team.show());
+                }
+                acted
             })
         };
         let acted = if has_threads { tokio::task::spawn_blocking(act).await } else { Ok(act()) };
@@ -102,10 +107,15 @@ impl SessionTasks {
         act(list, self.world.now().into())
     }
 
+    /// All tasks, for the views of a team, and the directory of all lists.
+    pub(crate) fn all(&self) -> (&Path, Vec<Task>) {
+        let read = self.list.lock().as_mut().map(TaskList::tasks);
+        (&self.place.lists, read.and_then(Result::ok).unwrap_or_default())
+    }
+
     /// The tasks that are open, and those that are done; none if the list was never used or cannot be read.
     pub(crate) fn open_and_done(&self) -> (Vec<Task>, Vec<Task>) {
-        let read = self.list.lock().as_mut().map(TaskList::tasks);
-        let tasks = read.and_then(Result::ok).unwrap_or_default();
+        let (_, tasks) = self.all();
         tasks.into_iter().partition(|task| task.status != Status::Completed)
     }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use centurion_protocol::RecordId;
-use centurion_team::{InboxEntry, TeamFiles, TeamName};
+use centurion_team::{InboxEntry, Task, TeamFiles, TeamName, TeamTaskViews};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -37,6 +37,13 @@ struct ViewState {
     joined: HashMap<String, (i64, String)>,
     /// True if another session has files of that name.
     is_taken: bool,
+    tasks: Option<TeamTaskViews>,
+}
+
+impl ViewState {
+    fn remove_tasks(&mut self) {
+        self.tasks.take().iter().for_each(TeamTaskViews::remove);
+    }
 }
 
 impl TeamView {
@@ -118,6 +125,7 @@ impl TeamView {
             && !state.is_taken
         {
             self.files(&earlier).remove();
+            state.remove_tasks();
         }
         if is_new {
             state.is_taken = files.read_config().is_some_and(|other| is_others(&other, config));
@@ -134,6 +142,18 @@ impl TeamView {
         Ok(true)
     }
 
+    /// Writes the tasks of the team that have changed.
+    pub(crate) fn write_tasks(
+        &self,
+        team: &TeamName,
+        lists: &Path,
+        tasks: &[Task],
+    ) -> std::io::Result<()> {
+        let mut state = self.state.lock();
+        let views = state.tasks.get_or_insert_with(|| TeamTaskViews::new(lists, team));
+        views.show(tasks)
+    }
+
     /// Removes the files: the session ends in order.
     pub(crate) fn close(&self) {
         self.closing.cancel();
@@ -142,6 +162,7 @@ impl TeamView {
             && !state.is_taken
         {
             self.files(&team).remove();
+            state.remove_tasks();
         }
     }
 }

@@ -95,9 +95,12 @@ fn write(shared: &Arc<Shared>, team: &Team, view: &TeamView) -> io::Result<()> {
     if !view.write_config(&name, &config(shared, team, view))? {
         return Ok(());
     }
+    let mut late = None;
+    if let Some((lists, tasks)) = shared.delegation.task_list.as_ref().map(|tasks| tasks.all()) {
+        late = view.write_tasks(&name, lists, &tasks).err();
+    }
     let files = view.files(&name);
     let members = team.members();
-    let mut late = None;
     let names = members.iter().map(|task| (task.spec.name.clone().unwrap_or_default(), Some(task)));
     for (name, task) in std::iter::once((LEAD.to_owned(), None)).chain(names) {
         match files.exchange(&name, &view.inbox(&name)) {

@@ -143,9 +143,15 @@ pub(super) struct Tasks {
     by_number: BTreeMap<TaskNumber, Task>,
     last: u64,
     history: HashMap<TaskNumber, Vec<LogEntry>>,
+    /// The number of lines of the log.
+    changes: u64,
 }
 
 impl Tasks {
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
     pub(super) fn all(&self) -> impl Iterator<Item = &Task> {
         self.by_number.values()
     }
@@ -189,6 +195,7 @@ impl Tasks {
 
     pub(super) fn take_in(&mut self, entries: impl IntoIterator<Item = LogEntry>) {
         for entry in entries {
+            self.changes += 1;
             self.apply(&entry.what);
             for id in entry.what.ids() {
                 self.history.entry(id).or_default().push(entry.clone());

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use centurion_protocol::Timestamp;
 use centurion_team::{
     Actor, ListName, NewTask, Status, Task, TaskList, TaskListError, TaskNumber, TaskRefusal,
-    Updated, Wish,
+    TeamName, TeamTaskViews, Updated, Wish,
 };
 use proptest::prelude::*;
 
@@ -257,6 +257,68 @@ fn other_programs_see_the_tasks_in_the_known_form() {
     // What others write there counts for nothing.
     fs::write(scratch.path().join("alpha/2.json"), "{\"status\":\"completed\"}").unwrap();
     assert_eq!(open(scratch.path()).get(two).unwrap().status, Status::Pending);
+}
+
+#[test]
+fn the_tasks_of_a_team_are_seen_in_a_directory_of_its_name() {
+    // D-69
+    let scratch = tempfile::tempdir().unwrap();
+    let mut list = open(scratch.path());
+    let (one, two) = (create(&mut list, "one"), create(&mut list, "two"));
+    let shown = |name: &str| {
+        let mut names: Vec<String> = fs::read_dir(scratch.path().join(name))
+            .map(|entries| {
+                entries.flatten().map(|it| it.file_name().into_string().unwrap()).collect()
+            })
+            .unwrap_or_default();
+        names.sort();
+        names
+    };
+    let beta: TeamName = "beta".parse().unwrap();
+    let mut views = TeamTaskViews::new(scratch.path(), &beta);
+    views.show(&[]).unwrap();
+    assert!(shown("beta").is_empty(), "nothing is shown of a list without tasks");
+    // An earlier process died and left these.
+    fs::create_dir(scratch.path().join("beta")).unwrap();
+    fs::write(scratch.path().join("beta/7.json"), "{}").unwrap();
+    fs::write(scratch.path().join("beta/notes.txt"), "of another program").unwrap();
+    views.show(&list.tasks().unwrap()).unwrap();
+    assert_eq!(shown("beta"), ["1.json", "2.json", "notes.txt"]);
+    for id in [one, two] {
+        let read =
+            |team: &str| fs::read_to_string(scratch.path().join(format!("{team}/{id}.json")));
+        assert_eq!(read("beta").unwrap(), read("alpha").unwrap(), "the same form");
+    }
+    update(&mut list, "team-lead", &status(two, Status::Deleted)).unwrap();
+    views.show(&list.tasks().unwrap()).unwrap();
+    assert_eq!(shown("beta"), ["1.json", "notes.txt"]);
+    assert_eq!(TaskList::names(scratch.path()).len(), 1, "views are no list");
+    views.remove();
+    assert_eq!(shown("beta"), ["notes.txt"]);
+}
+
+#[test]
+fn views_of_a_team_take_the_place_of_no_list_and_follow_no_link() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut list = open(scratch.path());
+    create(&mut list, "one");
+    let tasks = list.tasks().unwrap();
+    let alpha: TeamName = "alpha".parse().unwrap();
+    let before = fs::read(scratch.path().join("alpha/1.json")).unwrap();
+    fs::write(scratch.path().join("alpha/9.json"), "{}").unwrap();
+    let mut views = TeamTaskViews::new(scratch.path(), &alpha);
+    views.show(&tasks).unwrap_err();
+    views.remove();
+    assert_eq!(fs::read(scratch.path().join("alpha/1.json")).unwrap(), before);
+    assert!(scratch.path().join("alpha/9.json").exists());
+    let elsewhere = scratch.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(elsewhere.join("1.json"), "precious").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, scratch.path().join("gamma")).unwrap();
+    let mut views = TeamTaskViews::new(scratch.path(), &"gamma".parse().unwrap());
+    views.show(&tasks).unwrap_err();
+    views.remove();
+    assert_eq!(fs::read_to_string(elsewhere.join("1.json")).unwrap(), "precious");
 }
 
 #[test]
