@@ -82,7 +82,12 @@ pub(super) fn wakes(end: &End) -> Wakes {
 fn idle_text(task: &Task, end: &End, name: &str) -> String {
     let mut text = idle_frame(task, end, name).to_string();
     // Writing to a string cannot fail.
-    if end.leaves_team() {
+    if end.stopped_by == Some(Stopper::Person) {
+        let _ = write!(
+            text,
+            "\n{name} has left the team: the user stopped it, and only the user brings it back."
+        );
+    } else if end.leaves_team() {
         let _ = write!(text, "\n{name} has left the team.");
         let _ =
             write!(text, " SendMessage with to: '{name}' brings it back with all that it knows.");
@@ -172,7 +177,7 @@ pub(super) fn settle_team(shared: &Shared, task: &Task) {
 pub(super) fn show_started(shared: &Arc<Shared>, task: &Task, beginning: RunStart) {
     let (run, task_id) = (task.run(), task.id.to_string());
     if beginning == RunStart::Resumed {
-        return show_status(shared, task, "running");
+        return show_status(shared, task, "running", None);
     }
     let name = task.spec.name.as_deref().unwrap_or_default();
     let description = format!("{name}: {}", title(&run.prompt));
@@ -205,11 +210,12 @@ pub(super) fn show_ended(shared: &Arc<Shared>, task: &Task, end: &End) {
     if end.leaves_team() || end.stopped_by == Some(Stopper::Session) {
         return show_run_ended(shared, task, end);
     }
-    show_status(shared, task, "pending");
+    let error = (!end.outcome.is_success()).then(|| failure(end));
+    show_status(shared, task, "pending", error);
 }
 
-fn show_status(shared: &Shared, task: &Task, status: &'static str) {
-    let patch = TaskPatch { status: Some(status), ..TaskPatch::default() };
+fn show_status(shared: &Shared, task: &Task, status: &'static str, error: Option<String>) {
+    let patch = TaskPatch { status: Some(status), error, ..TaskPatch::default() };
     let (task_id, run_id) = (task.id.to_string(), Some(task.run().id));
     shared.show(EventBody::System(System::TaskUpdated(TaskUpdated { task_id, run_id, patch })));
 }
@@ -218,14 +224,14 @@ fn show_status(shared: &Shared, task: &Task, status: &'static str) {
 pub(crate) fn show_dissolved(shared: &Arc<Shared>) {
     let Some(team) = &shared.delegation.team else { return };
     for task in team.members() {
-        let is_resting = task.end().is_some_and(|end| end.stopped_by != Some(Stopper::Session));
-        if is_resting {
+        let rests = task.end().filter(|end| end.stopped_by != Some(Stopper::Session));
+        if let Some(end) = rests {
             let run = task.run();
             let told = TaskNotification {
                 task_id: task.id.to_string(),
                 run_id: Some(run.id),
                 tool_use_id: Some(run.call),
-                status: "completed",
+                status: if end.outcome.is_success() { "completed" } else { "failed" },
                 output_file: task.output.path().display().to_string(),
                 summary: address(&task).unwrap_or_default(),
                 usage: None,

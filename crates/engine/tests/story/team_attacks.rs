@@ -361,3 +361,28 @@ async fn an_old_request_to_end_does_not_end_the_new_member_of_that_name() {
     assert!(text.contains("there is no open request to end"), "{text}");
     assert!(told.main_texts().join("\n").contains("still here"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn mail_to_a_member_that_the_user_stopped_is_refused_and_wakes_nobody() {
+    // teams.md 10.3: the receipt `terminated`
+    let bench = team(&json!({
+        "lead": [[member("w1", "@@work")], "waiting", [message("w1", "@@more"), message("*", "all")], "done", "done"],
+        "work": [{"text": "never", "latency_ms": 3_600_000}],
+        "more": ["never either"],
+    }));
+    let told = bench
+        .live("@@lead", |handle, watcher| async move {
+            let is_at_work = |it: &Asked| it.agent.as_deref() == Some("w1@session-1");
+            watcher.until(|_, asked| asked.iter().any(is_at_work)).await;
+            handle.stop_task("w1").await.unwrap();
+        })
+        .await;
+    let results = told.results();
+    let has = |part: &str| results.iter().any(|(text, _)| text.contains(part));
+    assert!(has("\"status\":\"terminated\""), "{results:?}");
+    assert!(has("There is no other member to speak to"), "{results:?}");
+    assert_eq!(of_agent(&told, "w1").len(), 1, "it was not asked again");
+    let mail = told.team_mail().join("\n");
+    assert!(mail.contains("w1 has left the team: the user stopped it"), "{mail}");
+    assert!(!mail.contains("SendMessage with to"), "the lead cannot bring it back: {mail}");
+}

@@ -57,7 +57,7 @@ fn agrees_to_end() -> Value {
 
 impl Told {
     /// What members and the runtime said to the lead, in the lead's last request.
-    fn team_mail(&self) -> Vec<&str> {
+    pub(crate) fn team_mail(&self) -> Vec<&str> {
         let is_mail = |text: &&str| text.starts_with("<teammate-message");
         self.main_texts().into_iter().filter(is_mail).collect()
     }
@@ -156,6 +156,20 @@ async fn a_member_whose_provider_fails_is_told_of_as_failed_at_once() {
     let asked: Vec<&Asked> = told.asked.iter().filter(|it| it.agent.is_none()).collect();
     let third = asked[2].texts().join("\n");
     assert!(third.contains("\"idleReason\":\"failed\"") && !third.contains("late"), "{third}");
+    // Observers see the difference, too: while it can be woken, and when it goes with its session.
+    let rests = told.of("system", Some("task_updated")).into_iter();
+    let errors: Vec<bool> = rests
+        .filter(|told| told["patch"]["status"] == "pending")
+        .map(|told| told["patch"]["error"].is_string())
+        .collect();
+    assert_eq!(errors, [true, false]);
+    let mut ends: Vec<&str> = told
+        .of("system", Some("task_notification"))
+        .iter()
+        .map(|told| told["status"].as_str().unwrap())
+        .collect();
+    ends.sort_unstable();
+    assert_eq!(ends, ["completed", "failed"]);
 }
 
 #[tokio::test(start_paused = true)]

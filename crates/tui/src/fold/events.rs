@@ -290,6 +290,10 @@ fn task_updated(model: &mut Model, updated: &TaskUpdated) {
         row.is_background = is_background;
     }
     match updated.patch.status {
+        // A member of a team that failed can be woken like one that rests.
+        Some("pending") if updated.patch.error.is_some() => {
+            model.agents.end(&id, AgentState::Failed, None, now);
+        }
         Some("pending") => row.state = AgentState::Rests,
         Some("running") => (row.state, row.ended) = (AgentState::Works, None),
         Some(status @ ("completed" | "failed" | "killed")) => {

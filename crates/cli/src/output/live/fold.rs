@@ -292,10 +292,17 @@ impl Fold {
         let style = self.style;
         let worker = self.find_mut(&updated.task_id)?;
         match updated.patch.status {
-            // A member of a team rests until a message wakes it.
+            // A member of a team rests, or has failed, until a message wakes it.
             Some("pending") => {
                 worker.is_running = false;
-                return Some(worker.line(style, "◌", "idle"));
+                let line = match &updated.patch.error {
+                    None => worker.line(style, "◌", "idle"),
+                    Some(error) => {
+                        let why = style.painted(RED, &brief(error));
+                        worker.line(style, "✗", &format!("failed: {why}"))
+                    }
+                };
+                return Some(line);
             }
             Some("running") => {
                 worker.is_running = true;
