@@ -82,6 +82,10 @@ mod killed_at_steps;
 mod laid_down;
 #[path = "program/mcp.rs"]
 mod mcp;
+#[path = "program/member_deaths.rs"]
+mod member_deaths;
+#[path = "program/member_mail.rs"]
+mod member_mail;
 #[path = "program/members.rs"]
 mod members;
 #[path = "program/members_places.rs"]

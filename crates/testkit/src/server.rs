@@ -57,6 +57,8 @@ type Handler = Box<dyn Fn(&Recorded) -> Reply + Send + Sync>;
 
 struct Shared {
     handler: Handler,
+    /// Whether requests are kept.
+    remembers: bool,
     requests: Mutex<Vec<Recorded>>,
     arrived: Condvar,
     /// Bytes of bodies that were handed to connections.
@@ -93,11 +95,21 @@ impl Server {
     /// # Panics
     /// If the machine has no port or no thread left.
     pub fn start_with(handler: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
+        Self::serving(Box::new(handler), true)
+    }
+
+    /// The same without a memory of the requests, for more than a test can hold.
+    pub fn start_forgetful(handler: impl Fn(&Recorded) -> Reply + Send + Sync + 'static) -> Self {
+        Self::serving(Box::new(handler), false)
+    }
+
+    fn serving(handler: Handler, remembers: bool) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         listener.set_nonblocking(true).expect("a listener that does not block");
         let address = listener.local_addr().expect("the address of a listener");
         let shared = Arc::new(Shared {
-            handler: Box::new(handler),
+            handler,
+            remembers,
             requests: Mutex::default(),
             arrived: Condvar::new(),
             sent: AtomicU64::new(0),
@@ -216,7 +228,9 @@ async fn answer(
         connection,
     };
     let reply = (shared.handler)(&recorded);
-    shared.requests().push(recorded);
+    if shared.remembers {
+        shared.requests().push(recorded);
+    }
     shared.arrived.notify_all();
     if !reply.delay.is_zero() {
         tokio::time::sleep(reply.delay).await;

@@ -35,6 +35,13 @@ impl Program {
         Self { scratch: Scratch::new(), server: Some(Server::start_with(handler)) }
     }
 
+    /// The same for more requests than a test can hold: none is remembered.
+    pub(crate) fn with_forgetful_handler(
+        handler: impl Fn(&Recorded) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        Self { scratch: Scratch::new(), server: Some(Server::start_forgetful(handler)) }
+    }
+
     /// A program without a model server.
     pub(crate) fn alone() -> Self {
         Self { scratch: Scratch::new(), server: None }
