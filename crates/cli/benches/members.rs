@@ -1,4 +1,4 @@
-//! What a message among members in processes of their own costs, with the real program: the way to a member at rest, and
+//! The cost of a message among members in processes of their own, with the real program: the way to a member at rest, and
 //! processor time of all processes together for one message among members at work.
 //!
 //! `cargo bench -p centurion --bench members` prints each as a ratio of its target, and fails above one.
@@ -13,7 +13,7 @@ use centurion_testkit::{Recorded, Reply, Scratch, Server, sse};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// How often a member at rest is woken.
+/// The number of times that a member at rest is woken.
 const WAKES: usize = 100;
 /// The messages of one answer, and the answers of one round.
 const BATCH: usize = 100;

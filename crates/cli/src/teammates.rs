@@ -4,9 +4,11 @@ pub(crate) mod flags;
 mod member;
 mod pane;
 mod process;
+mod shown;
 mod tmux;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use centurion_config::settings::TeammateMode;
@@ -23,6 +25,10 @@ use crate::delegation::has_team;
 use crate::live_settings::LiveSettings;
 use crate::output::note;
 use crate::surroundings::Surroundings;
+
+/// The time after which a member's process at work that says nothing counts as one that hangs. It says every quarter of
+/// this that it is there; a machine under load is late with that.
+const SILENCE: Duration = Duration::from_mins(2);
 
 /// The variable with the word by which a member's process is known at its lead's socket.
 const TICKET: &str = "CENTURION_MEMBER_TICKET";
@@ -71,7 +77,8 @@ pub(crate) fn back_end(
     let inherited = move || {
         settings.with(|state| flags::inherited(&args, state.settings.sources().flag.as_ref()))
     };
-    Ok(Some(MemberProcessOptions { back_end, directory, inherited: Arc::new(inherited) }))
+    let inherited = Arc::new(inherited);
+    Ok(Some(MemberProcessOptions { back_end, directory, inherited, silence: SILENCE }))
 }
 
 /// Tells whether this process runs in a pane of tmux.

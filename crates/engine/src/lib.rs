@@ -58,7 +58,7 @@ pub use agent::context_file::ContextFile;
 pub use agent::isolation::IsolationError;
 pub use agent::isolation::entered::{EnterError, usual_name as worktree_name};
 pub use agent::isolation::guarded_git::GuardedGit;
-pub use agent::lead_link::{LeadHearing, LeadLink, LeadView, LinkError, member_execution};
+pub use agent::lead_link::{LeadHearing, LeadLink, LeadView, LinkError, Parting, member_execution};
 pub use agent::member_processes::{Inherited, MemberProcessOptions};
 pub use agent::peers::PeerOptions;
 pub use agent::session_tasks::TaskListPlace;

@@ -2,19 +2,21 @@
 //!
 //! Every agent fires its events here. An event without hooks costs one look at a number.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use centurion_protocol::{AgentId, Env, World};
+use centurion_protocol::{AgentId, Env, ToolUseId, World};
 use centurion_tools::guard::GuardProgram;
 use parking_lot::{Mutex, MutexGuard};
+use serde_json::{Value, json};
 
 use crate::background::Background;
 use crate::condition::Places;
-use crate::delegate::Delegate;
+use crate::delegate::{Delegate, DelegateFuture};
 use crate::event::{Event, EventSet};
-use crate::handler::Handler;
+use crate::handler::{Action, Handler, OnFailure};
 use crate::hook_set::{Hook, HookSet};
 use crate::input::{Common, EventInput};
 use crate::rules::HookRules;
@@ -164,6 +166,39 @@ impl Hooks {
             handler: Arc::clone(&hook.handler),
         });
         listed.collect()
+    }
+
+    /// The functions of the host that are in force, in the form in which the host names them: for agents of another
+    /// process, whose events happen there. `None` if there are none.
+    pub fn host_functions(&self) -> Option<Value> {
+        let mut events: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+        for hook in self.listed() {
+            let Action::Callback(function) = &hook.handler.action else { continue };
+            let mut group = json!({"hookCallbackIds": [function.id]});
+            if !hook.matcher.is_empty() {
+                group["matcher"] = json!(hook.matcher);
+            }
+            if let Some(timeout) = hook.handler.timeout {
+                group["timeout"] = json!(timeout.as_secs_f64());
+            }
+            if function.on_failure == OnFailure::Block {
+                group["onFailure"] = json!("block");
+            }
+            events.entry(hook.event.name()).or_default().push(group);
+        }
+        (!events.is_empty()).then(|| json!(events))
+    }
+
+    /// Calls a function of the host for an agent of another process; `None` if no hook in force is that function.
+    pub fn call_function<'a>(
+        &'a self,
+        id: &'a str,
+        input: &'a Value,
+        call: Option<&'a ToolUseId>,
+    ) -> Option<DelegateFuture<'a, Value>> {
+        let is_it = |action: &Action| matches!(action, Action::Callback(it) if it.id == id);
+        let is_known = self.listed().iter().any(|hook| is_it(&hook.handler.action));
+        is_known.then(|| self.0.core.around.delegate.callback(id, input, call))
     }
 
     /// Whether no hook can match an event. Costs next to nothing.

@@ -18,29 +18,40 @@ use self::style::{Style, with_colours};
 use self::window::fit;
 use super::note_as_is;
 
-/// Shows events on standard error.
-pub(crate) struct LiveView(Mutex<Fold>);
+/// Takes a line that is ready to be shown.
+type Out = Box<dyn Fn(&str) + Send + Sync>;
+
+/// Shows events on standard error, or where else lines go.
+pub(crate) struct LiveView {
+    fold: Mutex<Fold>,
+    out: Out,
+}
 
 impl LiveView {
     pub(crate) fn new(paint: bool) -> Self {
-        Self(Mutex::new(Fold::new(Style { paint })))
+        Self::to(paint, note_as_is)
+    }
+
+    /// The same for a place that takes lines.
+    pub(crate) fn to(paint: bool, out: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self { fold: Mutex::new(Fold::new(Style { paint })), out: Box::new(out) }
     }
 }
 
 impl View for LiveView {
     fn show(&self, event: &Event) {
-        let mut fold = self.0.lock();
+        let mut fold = self.fold.lock();
         // Windows change their size while people watch.
         let width = window::width();
         // Written before the next event is looked at, so that the lines of two do not mix.
         for line in fold.lines(&event.body, width) {
-            note_as_is(&with_colours(&fit(&line, width)));
+            (self.out)(&with_colours(&fit(&line, width)));
         }
     }
 
     fn wait_for_agents(&self) {
-        for line in self.0.lock().at_work(window::width()) {
-            note_as_is(&with_colours(&line));
+        for line in self.fold.lock().at_work(window::width()) {
+            (self.out)(&with_colours(&line));
         }
     }
 }

@@ -5,15 +5,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use centurion_engine::{LeadHearing, LeadLink, LeadView, Session, Start, Storage, View};
+use centurion_engine::{LeadHearing, LeadLink, LeadView, Parting, Session, Start, Storage, View};
 use centurion_protocol::{SessionId, SystemWorld, World};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::shown::PaneLines;
 use super::{TICKET, flags};
 use crate::args::RunArgs;
 use crate::configuration::Configuration;
 use crate::log::start_logging;
-use crate::output::{LiveView, note};
+use crate::output::{LiveView, divert, note, visible};
 use crate::setup::{self, Lasting, SessionIo};
 use crate::surroundings::Surroundings;
 
@@ -26,7 +27,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         "this process was not started by the lead of a team\nhelp: the flags --agent-id and those beside it are for \
          members that a lead starts",
     )?;
-    // A key typed in a pane that only shows must not end the member.
+    // An interrupt is for the lead, which ends its members.
     let _interrupts = signal(SignalKind::interrupt())?;
     let (link, hearing) =
         LeadLink::connect(&surroundings.dirs.members_dir(), session, ticket).await?;
@@ -43,8 +44,9 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(session: Session, lasting: Lasting, hearing: LeadHearing) {
-    session.serve_lead(hearing).await;
-    lasting.pool.shutdown().await;
+    if session.serve_lead(hearing).await == Parting::Dismissed {
+        lasting.pool.shutdown().await;
+    }
 }
 
 async fn open(
@@ -55,11 +57,13 @@ async fn open(
     let mut args = flags::joined(link.inherited())?;
     args.session.session_id = Some(session);
     let surroundings = surroundings.configured_by(args.project_config_root.as_deref())?;
-    let shows = io::stderr().is_terminal();
-    if shows {
+    let pane = if io::stderr().is_terminal() { Some(PaneLines::begin()?) } else { None };
+    let own = pane.map(|pane| {
+        let lines = pane.clone();
+        divert(Some(Box::new(move |line| lines.show(&visible(line)))));
         note(&args.member.headline());
-    }
-    let own = shows.then(|| Arc::new(LiveView::new(surroundings.paints())) as Arc<dyn View>);
+        Arc::new(LiveView::to(surroundings.paints(), move |line| pane.show(line))) as Arc<dyn View>
+    });
     let view: Arc<dyn View> = Arc::new(LeadView::new(Arc::clone(link), own));
     let world: Arc<dyn World> = Arc::new(SystemWorld);
     let configuration = Configuration::load(&surroundings, &args.settings)?;

@@ -4,12 +4,15 @@
 //! from a command line.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::Context;
 use centurion_engine::member_execution;
+
+use super::shown;
 
 /// The first argument of such a program.
 pub(crate) const ARGUMENT: &str = "__member";
@@ -21,6 +24,9 @@ const OF_PANE: [&str; 3] = ["TERM", "TMUX", "TMUX_PANE"];
 pub(crate) async fn become_member(
     mut arguments: impl Iterator<Item = OsString>,
 ) -> anyhow::Result<ExitCode> {
+    if std::io::stdin().is_terminal() {
+        shown::take_no_keys().context("the terminal of the pane cannot be set")?;
+    }
     let mut next = || arguments.next().context("this is for the panes of teams alone");
     let directory = PathBuf::from(next()?);
     let session = next()?.to_string_lossy().parse().context("the session of the lead")?;

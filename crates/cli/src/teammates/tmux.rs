@@ -8,6 +8,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use centurion_sandbox::awaitable;
@@ -41,7 +42,18 @@ pub(crate) struct TmuxBackEnd {
     server: String,
     sockets: PathBuf,
     /// Held while a pane is made: the first one makes the session.
-    making: tokio::sync::Mutex<()>,
+    making: tokio::sync::Mutex<Weak<OwnServer>>,
+}
+
+/// A server of the run's own. It ends with its last pane, and leaves its socket behind, which goes when this is dropped.
+struct OwnServer(PathBuf);
+
+impl Drop for OwnServer {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.0) {
+            tracing::debug!(%error, "the socket of a server could not be removed");
+        }
+    }
 }
 
 impl TmuxBackEnd {
@@ -51,7 +63,7 @@ impl TmuxBackEnd {
             own_pane: own_pane.map(str::to_owned),
             server: format!("centurion-{}", std::process::id()),
             sockets,
-            making: tokio::sync::Mutex::new(()),
+            making: tokio::sync::Mutex::default(),
         }
     }
 
@@ -88,8 +100,19 @@ impl TmuxBackEnd {
         }
     }
 
+    /// The server of the run's own, which is there as long as one of its panes.
+    async fn own_server(&self, known: &mut Weak<OwnServer>) -> Option<Arc<OwnServer>> {
+        if let Some(server) = known.upgrade() {
+            return Some(server);
+        }
+        let asked = ["display-message", "-p", "#{socket_path}"].map(OsString::from);
+        let server = Arc::new(OwnServer(self.tmux(&asked).await.ok()?.into()));
+        *known = Arc::downgrade(&server);
+        Some(server)
+    }
+
     async fn open(&self, member: &MemberCommand) -> Result<Pane, BackEndError> {
-        let _making = self.making.lock().await;
+        let mut server = self.making.lock().await;
         let program: [OsString; 5] = [
             self.start.program.clone().into_os_string(),
             ARGUMENT.into(),
@@ -102,22 +125,30 @@ impl TmuxBackEnd {
             let words = way.into_iter().chain(["-P", "-F", FORMAT, "--"]).map(OsString::from);
             let words: Vec<OsString> = words.chain(program.iter().cloned()).collect();
             made = self.tmux(&words).await;
-            if made.is_ok() {
+            // A server that hangs makes what it was asked for later: asked twice, it would make two.
+            if matches!(made, Ok(_) | Err(BackEndError::Late)) {
                 break;
             }
         }
         let told = made?;
-        let pane = Pane::told(&told).ok_or_else(|| BackEndError::Tmux(told.clone()))?;
+        let mut pane = Pane::told(&told).ok_or_else(|| BackEndError::Tmux(told.clone()))?;
+        if self.own_pane.is_none() {
+            pane.server = self.own_server(&mut server).await;
+        }
         let place = pane.place.pane.as_ref().map(|pane| pane.id.clone()).unwrap_or_default();
-        let looks: [&[&str]; 2] = [
+        let looks: [&[&str]; 3] = [
+            // A person may keep dead panes; one whose member has ended shows nothing any more.
+            &["set-option", "-p", "-t", &place, "remain-on-exit", "off"],
             &["select-layout", "-t", &place, "tiled"],
             &["select-pane", "-t", &place, "-T", member.name.as_str()],
         ];
         for look in looks {
             let words: Vec<OsString> = look.iter().map(OsString::from).collect();
             // Its looks decide nothing.
-            if let Err(error) = self.tmux(&words).await {
-                tracing::debug!(%error, "a pane could not be arranged");
+            match self.tmux(&words).await {
+                Ok(_) => {}
+                Err(BackEndError::Late) => break,
+                Err(error) => tracing::debug!(%error, "a pane could not be arranged"),
             }
         }
         Ok(pane)
@@ -159,6 +190,7 @@ struct Pane {
     place: MemberPlace,
     /// The process in the pane, which no other one can take for it.
     process: Option<AsyncFd<OwnedFd>>,
+    server: Option<Arc<OwnServer>>,
 }
 
 impl Pane {
@@ -172,7 +204,7 @@ impl Pane {
         // It may have ended by now.
         let process = pidfd_open(pid, PidfdFlags::empty()).ok();
         let process = process.and_then(|it| awaitable(it).ok());
-        Some(Self { place: MemberPlace { back_end: "tmux", pane }, process })
+        Some(Self { place: MemberPlace { back_end: "tmux", pane }, process, server: None })
     }
 
     fn signal(&self, signal: Signal) {

@@ -66,12 +66,12 @@ struct State {
     has_started: bool,
     sent: Vec<u64>,
     calls: u64,
-    /// Nobody fails any more, and the lead speaks to everyone.
+    /// No member fails any more, and the lead speaks to all of them.
     is_calm: bool,
     wakes_all: bool,
     /// Requests that have their answer.
     answered: Vec<String>,
-    /// How often the lead has spoken to all in this life: of those that have left it hears no end.
+    /// The number of times that the lead has spoken to all in this life: of those that have left it hears no end.
     rounds: usize,
 }
 
@@ -137,7 +137,7 @@ impl Cast {
             );
         }
         if wakes_all {
-            // Those that have left, too.
+            // Also to those that have left.
             let to_all = self.names().into_iter().map(|name| self.says(&name, &json!("Read on.")));
             return Reply::blocks(to_all.collect::<Vec<_>>());
         }
@@ -302,15 +302,15 @@ impl Play {
             let _ = child.kill();
         }
         child.wait().unwrap();
-        self.nobody_is_left();
+        self.no_member_is_left();
     }
 
-    fn nobody_is_left(&self) {
+    fn no_member_is_left(&self) {
         let is_over = || members_in(&self.program).is_empty().then_some(());
         eventually("the end of the members", is_over);
     }
 
-    /// The last lives, in which nobody is killed and everyone is spoken to: in the first of them a member that was asked
+    /// The last lives, in which nothing is killed and the lead speaks to all members: in the first of them a member that was asked
     /// to end before may leave without having read everything.
     fn calm_down(&self, when: &str) -> Vec<Record> {
         self.calm_life(when);
@@ -323,7 +323,7 @@ impl Play {
         drop(state);
         let end = ended(self.start(false).wait_with_output().unwrap());
         assert_eq!(end.code, Some(0), "{when}: {}\n{}", end.stdout, end.stderr);
-        self.nobody_is_left();
+        self.no_member_is_left();
         records(&self.program)
     }
 }
@@ -403,7 +403,7 @@ fn sixteen_writers_in_processes_lose_and_double_nothing_though_processes_are_kil
         let is_reader = record.name().is_some_and(|name| name.starts_with('r'));
         accepted += if is_reader { record.count() } else { 0 };
     }
-    // What those that were killed had not sent is not sent.
+    // Members that were killed do not send what was left.
     assert!(accepted as u64 > 16 * most / 3, "{accepted} messages were accepted");
     eprintln!("{accepted} messages in {:?}", begun.elapsed());
 }

@@ -1,5 +1,5 @@
-//! What the transcripts of a session say about mail among the members of a team: a receipt is true, what was accepted is
-//! read once, and in the order of each pair.
+//! Mail among the members of a team, as the transcripts of a session tell of it: a receipt is true, and accepted mail is
+//! read once, in the order of each pair.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -69,7 +69,7 @@ impl Record {
         spawn["data"]["spec"]["name"].as_str().or_else(|| spawn["data"]["name"].as_str())
     }
 
-    /// Who stopped it at each of its ends.
+    /// The part of the program, or the person, that stopped it at each of its ends.
     pub(crate) fn stoppers(&self) -> Vec<&Value> {
         let ends = self.lines.iter().filter(|line| line["subtype"] == "agent_end");
         ends.map(|line| &line["data"]["end"]["stoppedBy"]).collect()
@@ -93,7 +93,7 @@ pub(crate) fn records(program: &Program) -> Vec<Record> {
     std::iter::once(lead).chain(members).map(Record::read).collect()
 }
 
-/// What was said to be accepted is in one transcript once; it is read at most once, in the order in which it came, and
+/// Accepted mail is in one transcript once; it is read at most once, in the order in which it came, and
 /// each sender's messages come in the order in which they were sent.
 pub(crate) fn holds(records: &[Record], when: &str) {
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -131,7 +131,7 @@ pub(crate) fn ends_are_told_once(records: &[Record], when: &str) {
     }
 }
 
-/// What the senders of a transcript were told, where that is that it will be read.
+/// The receipts of a transcript that say that a message will be read.
 fn receipts(record: &Record) -> Vec<&Value> {
     let results = record.lines.iter().map(|line| &line["toolUseResult"]);
     let single = results.flat_map(|data| {

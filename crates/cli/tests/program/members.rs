@@ -212,7 +212,7 @@ fn members_end_with_a_lead_that_is_killed_and_a_later_lead_finds_them() {
     let interrupted = lead
         .lines()
         .filter(|line| line.contains("\"type\":\"user\"") && line.contains("interrupted"));
-    assert!(interrupted.count() <= 1, "{lead}");
+    assert_eq!(interrupted.count(), 1, "{lead}");
 }
 
 #[test]

@@ -103,4 +103,8 @@ fn the_server_of_two_members_outside_of_tmux_goes_with_their_lead() {
         let listed = Command::new("tmux").args(["-L", &server, "list-sessions"]).output().unwrap();
         (!listed.status.success()).then_some(())
     });
+    let left = |directory: std::fs::DirEntry| directory.path().join(&server).exists();
+    let directories = std::fs::read_dir("/tmp").unwrap().flatten();
+    let is_tmuxs = |it: &std::fs::DirEntry| it.file_name().to_string_lossy().starts_with("tmux-");
+    assert!(!directories.filter(is_tmuxs).any(left), "its socket goes with it");
 }

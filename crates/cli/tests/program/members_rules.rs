@@ -3,6 +3,7 @@
 use centurion_testkit::{Lack, skip};
 use serde_json::{Value, json};
 
+use crate::host::{Host, control};
 use crate::members::{TEAMS, member, says, told_lead};
 use crate::program::ended;
 use crate::sandboxes::can_confine;
@@ -166,6 +167,139 @@ fn a_hook_keeps_a_member_at_work_once_everywhere() {
         run(&stage, place, &settings.to_string(), &[]);
         let of_member = stage.agent_transcripts().concat();
         assert!(of_member.contains("TeammateIdle hook feedback"), "{place}: {of_member}");
+        assert!(of_member.contains("do more"), "{place}: {of_member}");
+        assert!(told_lead(&stage).contains("more done"), "{place}");
+    }
+}
+
+#[test]
+fn a_plan_is_approved_once_and_reaches_its_member_everywhere() {
+    // D-66, S-356, S-359: the script of the member is one that the approval names, so that it makes no difference in
+    // which of the member's runs the approval is read
+    let answers = |approve: bool, feedback: &str| {
+        let id = r#"${re:"requestId":"(plan_approval-[^"]+)"}"#;
+        let answer = json!({"type": "plan_approval_response", "request_id": id, "approve": approve, "feedback": feedback});
+        structured("w1", &answer)
+    };
+    let write = |name: &str| json!({"tool": "Write", "input": {"file_path": name, "content": "x"}});
+    let exits = json!({"tool": "ExitPlanMode", "input": {"plan": "write b.txt"}});
+    for place in PLACES {
+        let mut joins = member("w1", "@@work");
+        joins["input"]["mode"] = json!("plan");
+        let stage = Stage::new(&json!({
+            "lead": [
+                [joins],
+                [bash("until grep -rqs 'plan_approval-[0-9]*@w1' \"$HOME\"/.centurion/projects/*/*.jsonl; do sleep 0.02; done")],
+                [answers(false, "@@again")],
+                [until_said("second")],
+                [answers(true, "@@go"), answers(true, "@@go")],
+                "waiting",
+                "done",
+            ],
+            "work": [[write("a.txt"), exits], "waiting"],
+            "again": [[write("a.txt"), exits], [says("team-lead", "second")], "second"],
+            "go": [[write("b.txt")], [says("team-lead", "written")], "resting"],
+        }));
+        let told = run(
+            &stage,
+            place,
+            TEAMS,
+            &["--permission-mode", "acceptEdits", "--allowedTools", "Bash"],
+        );
+        let of_member = stage.agent_transcripts().concat();
+        assert!(of_member.contains("[Plan Rejected]"), "{place}: {of_member}");
+        assert!(of_member.contains("[Plan Approved]"), "{place}: {of_member}");
+        let project = stage.program.scratch.project();
+        let made = ["a.txt", "b.txt"].map(|name| project.join(name).exists());
+        assert_eq!(made, [false, true], "{place}: {of_member}");
+        assert!(told_lead(&stage).contains("written"), "{place}: {of_member}");
+        let twice = told.ended.stdout.matches("there is no open plan").count();
+        assert!(twice >= 1, "the second answer is refused, {place}: {}", told.ended.stdout);
+    }
+}
+
+/// Answers every function of the host that is called until the lead has said that it is done and a member rests, and
+/// gives the inputs of the calls.
+fn answer_functions(host: &mut Host) -> Vec<Value> {
+    let mut called = Vec::new();
+    let (mut is_done, mut is_idle) = (false, false);
+    loop {
+        let is_call = |event: &Value| event["request"]["subtype"] == "hook_callback";
+        let is_end = |event: &Value| event["type"] == "result" && event["result"] == "done";
+        let event = host.until(|event| is_call(event) || is_end(event)).pop().unwrap();
+        is_done |= is_end(&event);
+        is_idle |= event["request"]["input"]["hook_event_name"] == "TeammateIdle";
+        if !is_call(&event) {
+            if is_idle {
+                return called;
+            }
+            continue;
+        }
+        called.push(event["request"]["input"].clone());
+        let id = &event["request_id"];
+        let response = json!({"subtype": "success", "request_id": id, "response": {}});
+        host.send(&json!({"type": "control_response", "response": response}));
+        if is_done && is_idle {
+            return called;
+        }
+    }
+}
+
+#[test]
+fn functions_of_a_host_hear_of_members_everywhere() {
+    // D-70: those for the end of an agent, and for what was called, did not hear of members in processes of their own
+    for place in PLACES {
+        let stage = Stage::new(&json!({
+            "lead": [[member("w1", "@@work")], "waiting", "done"],
+            "work": [[bash("true")], [says("team-lead", "ready")], "resting"],
+        }));
+        let more = ["--settings", TEAMS, "--teammate-mode", place, "--allowedTools", "Bash"];
+        let model = ["--model", stage.model()];
+        let mut host = Host::start(&stage.program, &[&more[..], &model].concat());
+        let all = |events: &[&str]| -> Value {
+            let functions = events.iter().map(|event| {
+                let group = json!({"hookCallbackIds": [format!("on {event}")]});
+                ((*event).to_owned(), json!([group]))
+            });
+            functions.collect::<serde_json::Map<_, _>>().into()
+        };
+        let events = ["PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop", "TeammateIdle"];
+        host.send(&control("r1", &json!({"subtype": "initialize", "hooks": all(&events)})));
+        host.say("@@lead");
+        let called = answer_functions(&mut host);
+        assert_eq!(host.finish(), 0);
+        for event in events {
+            let of_member = |input: &&Value| {
+                input["hook_event_name"] == event
+                    && input["teammate_name"] == "w1"
+                    && input["tool_name"] != "SendMessage"
+            };
+            let count = called.iter().filter(of_member).count();
+            assert_eq!(count, 1, "{place}: {event}: {called:?}");
+        }
+    }
+}
+
+#[test]
+fn a_function_of_a_host_keeps_a_member_at_work_everywhere() {
+    for place in PLACES {
+        let stage = Stage::new(&json!({
+            "lead": [[member("w1", "@@work")], "waiting", "done"],
+            "work": ["resting", [says("team-lead", "more done")], "resting again"],
+        }));
+        let more = ["--settings", TEAMS, "--teammate-mode", place, "--model", stage.model()];
+        let mut host = Host::start(&stage.program, &more);
+        let hooks = json!({"SubagentStop": [{"hookCallbackIds": ["stops"]}]});
+        host.send(&control("r1", &json!({"subtype": "initialize", "hooks": hooks})));
+        host.say("@@lead");
+        let asked = host.until(|event| event["request"]["subtype"] == "hook_callback");
+        let block = json!({"decision": "block", "reason": "do more"});
+        let id = &asked.last().unwrap()["request_id"];
+        let response = json!({"subtype": "success", "request_id": id, "response": block});
+        host.send(&json!({"type": "control_response", "response": response}));
+        host.until(|event| event["type"] == "result" && event["result"] == "done");
+        assert_eq!(host.finish(), 0);
+        let of_member = stage.agent_transcripts().concat();
         assert!(of_member.contains("do more"), "{place}: {of_member}");
         assert!(told_lead(&stage).contains("more done"), "{place}");
     }

@@ -3,13 +3,14 @@
 //! An agent of this process asks there before it does or spends anything, and speaks to the team through it. When the
 //! link breaks, the process ends: no member outlives its lead.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use centurion_files::Existing;
@@ -23,12 +24,12 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use thiserror::Error;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::member_frames::{
-    BeginRun, ExecutionFrame, FromMember, LeadAnswer, LeadQuestion, LeadSession, MOST_FRAME,
-    ProgressNews, ToMember,
+    BeginRun, ExecutionFrame, FromMember, FunctionCall, FunctionFault, LeadAnswer, LeadQuestion,
+    LeadSession, MOST_FRAME, ProgressNews, RunReport, ToMember,
 };
 use crate::agent::shared::{Shared, View};
 use crate::money::budget::{AccountsAbove, Amount, BudgetLevel, OverBudget, Quantity};
@@ -58,18 +59,32 @@ pub struct LeadLink {
     state: Mutex<LinkState>,
     next: AtomicU64,
     session: LeadSession,
+    is_working: AtomicBool,
+    /// A run has begun.
+    begun: Notify,
 }
 
 #[derive(Default)]
 struct LinkState {
     waiting: HashMap<u64, oneshot::Sender<LeadAnswer>>,
     is_closed: bool,
+    /// The member that this process is, once it has begun.
+    member: Option<AgentId>,
 }
 
 /// The connection to the lead, and the frames that are yet to be sent there.
 pub struct LeadHearing {
     connection: Connection,
     out: mpsc::UnboundedReceiver<FromMember>,
+}
+
+/// The way in which a member's process and its lead part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parting {
+    /// The lead has no more use for it.
+    Dismissed,
+    /// The lead is gone. A later one may have taken up the transcripts already, so that nothing more is written.
+    Orphaned,
 }
 
 /// A run that the lead begins.
@@ -142,7 +157,14 @@ impl LeadLink {
             return Err(LinkError::Unknown);
         };
         let (out, outgoing) = mpsc::unbounded_channel();
-        let link = Self { out, state: Mutex::default(), next: AtomicU64::new(1), session };
+        let link = Self {
+            out,
+            state: Mutex::default(),
+            next: AtomicU64::new(1),
+            session,
+            is_working: AtomicBool::new(false),
+            begun: Notify::new(),
+        };
         Ok((Arc::new(link), LeadHearing { connection, out: outgoing }))
     }
 
@@ -166,6 +188,20 @@ impl LeadLink {
         let _ = self.out.send(frame);
     }
 
+    /// Tells what came of the run.
+    pub(crate) fn tell_ended(&self, report: RunReport) {
+        self.is_working.store(false, Ordering::Relaxed);
+        self.tell(FromMember::Ended(Box::new(report)));
+    }
+
+    /// Waits until the lead would wonder whether this process hangs. At rest it does not.
+    async fn until_wondered_at(&self) {
+        while !self.is_working.load(Ordering::Relaxed) {
+            self.begun.notified().await;
+        }
+        tokio::time::sleep(self.session.silence / 4).await;
+    }
+
     pub(crate) fn tell_used(&self, model: &str, usage: &ReportedUsage) {
         self.tell(FromMember::Used { model: model.to_owned(), usage: usage.clone() });
     }
@@ -186,6 +222,14 @@ impl LeadLink {
         let answer = receiver.await.ok();
         drop(withdrawal);
         answer.map(|answer| (id, answer))
+    }
+
+    /// Has the lead's host carry out one of its functions.
+    pub(crate) async fn call_function(&self, function: FunctionCall) -> Result<Value, NotCalled> {
+        match self.ask(LeadQuestion::Function(function)).await {
+            Some((_, LeadAnswer::Function(answer))) => Ok(answer?),
+            _ => Err(NotCalled::Gone),
+        }
     }
 
     fn resolve(&self, id: u64, answer: LeadAnswer) {
@@ -256,6 +300,15 @@ impl FileKeeper for LeadLink {
     }
 }
 
+/// The reason that a function of the lead's host was not carried out.
+#[derive(Debug, Error)]
+pub(crate) enum NotCalled {
+    #[error("the lead of the team is gone")]
+    Gone,
+    #[error(transparent)]
+    Failed(#[from] FunctionFault),
+}
+
 impl AccountsAbove for LeadLink {
     fn reserve(&self, amount: Amount) -> BoxFuture<'_, Result<u64, OverBudget>> {
         async move {
@@ -280,18 +333,24 @@ impl AccountsAbove for LeadLink {
 }
 
 impl LeadHearing {
-    /// Hears the lead until it is gone or has no more use for this process. It is heard while frames are on their way to
-    /// it, too: two processes that each waited for the other to read would wait for ever.
+    /// Hears the lead until it is gone or has no more use for this process; tells which of both. It is heard while frames
+    /// are on their way to it, too: two processes that each waited for the other to read would wait for ever.
     pub(crate) async fn hear(
         &mut self,
         link: &LeadLink,
         shared: &Shared,
         begun: &mpsc::UnboundedSender<BegunRun>,
-    ) {
+    ) -> Parting {
         let Connection { reader, writer, .. } = &mut self.connection;
         let out = &mut self.out;
         let telling = async {
-            while let Some(frame) = out.recv().await {
+            loop {
+                let frame = tokio::select! {
+                    biased;
+                    frame = out.recv() => frame,
+                    () = link.until_wondered_at() => Some(FromMember::Alive),
+                };
+                let Some(frame) = frame else { break };
                 if let Err(error) = writer.write(&frame, LISTENING.for_one).await {
                     tracing::warn!(%error, "the lead cannot be told any more");
                     break;
@@ -302,21 +361,23 @@ impl LeadHearing {
             let mut run = None;
             loop {
                 match reader.read::<ToMember>(LISTENING).await {
-                    Ok(Some(ToMember::Bye) | None) => break,
+                    Ok(Some(ToMember::Bye)) => break Parting::Dismissed,
+                    Ok(None) => break Parting::Orphaned,
                     Ok(Some(frame)) => take(frame, link, shared, begun, &mut run),
                     Err(error) => {
                         tracing::warn!(%error, "the lead cannot be heard any more");
-                        break;
+                        break Parting::Orphaned;
                     }
                 }
             }
         };
-        tokio::select! {
+        let parting = tokio::select! {
             biased;
-            () = hearing => {}
-            () = telling => {}
-        }
+            parting = hearing => parting,
+            () = telling => Parting::Orphaned,
+        };
         link.close();
+        parting
     }
 
     /// Tells the lead that this process cannot be a member.
@@ -354,6 +415,9 @@ fn take(
                 cancel: cancel.clone(),
                 leaves: leaves.clone(),
             });
+            link.state.lock().member = Some(begin.agent.clone());
+            link.is_working.store(true, Ordering::Relaxed);
+            link.begun.notify_one();
             // The receiver lives as long as the session.
             let _ = runs.send(BegunRun { begin: *begin, cancel, leaves });
         }
@@ -378,6 +442,31 @@ pub struct LeadView {
 impl LeadView {
     pub fn new(link: Arc<LeadLink>, own: Option<Arc<dyn View>>) -> Self {
         Self { link, own }
+    }
+
+    /// The event as the view of this process takes it: the member is its main agent.
+    fn at_its_own<'a>(&self, event: &'a Event) -> Option<Cow<'a, Event>> {
+        let member = self.link.state.lock().member.clone();
+        let is_its = |agent: &AgentId| member.as_ref() == Some(agent);
+        let mut body = match &event.body {
+            EventBody::Assistant(answer) if answer.agent.is_some() => event.body.clone(),
+            EventBody::User(user) if user.agent.is_some() => event.body.clone(),
+            // Its calls are shown themselves.
+            EventBody::System(System::TaskProgress(told))
+                if member.as_ref().is_some_and(|member| told.task_id == member.as_str()) =>
+            {
+                return None;
+            }
+            _ => return Some(Cow::Borrowed(event)),
+        };
+        let tag = match &mut body {
+            EventBody::Assistant(answer) => &mut answer.agent,
+            EventBody::User(user) => &mut user.agent,
+            _ => return Some(Cow::Borrowed(event)),
+        };
+        *tag = tag.take().filter(|tag| !is_its(&tag.agent_id));
+        let (session_id, uuid) = (event.session_id, event.uuid);
+        Some(Cow::Owned(Event { body, session_id, uuid }))
     }
 }
 
@@ -405,8 +494,8 @@ impl View for LeadView {
                 }
             }
         }
-        if let Some(own) = &self.own {
-            own.show(event);
+        if let Some((own, event)) = self.own.as_ref().zip(self.at_its_own(event)) {
+            own.show(&event);
         }
     }
 }

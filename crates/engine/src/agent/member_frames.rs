@@ -4,6 +4,7 @@
 //! whatever the lead's process alone decides: calls, money, and all that concerns the team.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::PermissionDenial;
@@ -11,6 +12,7 @@ use centurion_protocol::{AgentId, Block, Outcome, RecordId, ReportedUsage, ToolU
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
+use thiserror::Error;
 
 use crate::agent::evidence::Evidence;
 use crate::agent::task::{Asker, Denial};
@@ -62,6 +64,8 @@ pub(crate) enum FromMember {
         body: Map<String, Value>,
     },
     Ended(Box<RunReport>),
+    /// It works, and had nothing to say for a while.
+    Alive,
 }
 
 /// A frame of the lead's process.
@@ -93,6 +97,8 @@ pub(crate) struct LeadSession {
     pub(crate) keeps_files: bool,
     /// The words of the lead's command line that hold for its members, as bytes.
     pub(crate) inherited: Vec<Vec<u8>>,
+    /// The time after which a process at work that says nothing counts as one that hangs.
+    pub(crate) silence: Duration,
 }
 
 /// A program with its arguments and its environment, as bytes.
@@ -120,6 +126,9 @@ pub(crate) struct BeginRun {
     pub(crate) notes: Vec<String>,
     /// The lead's permission mode.
     pub(crate) mode: Mode,
+    /// The functions of the lead's host that are hooks, as the host names them.
+    #[serde(default)]
+    pub(crate) host_functions: Option<Value>,
 }
 
 /// A question that the lead's process alone decides.
@@ -133,6 +142,28 @@ pub(crate) enum LeadQuestion {
         path: PathBuf,
         written: String,
     },
+    /// Call a function of the host, which is a hook.
+    Function(FunctionCall),
+}
+
+/// The reason that a function of the host gave no answer.
+#[derive(Debug, Error, Serialize, Deserialize)]
+pub(crate) enum FunctionFault {
+    #[error("the host has no such function")]
+    Unknown,
+    #[error("nothing waits for it any more")]
+    Withdrawn,
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A call of a function of the host.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FunctionCall {
+    pub(crate) id: String,
+    pub(crate) input: Value,
+    /// The call of a tool that the hook is about.
+    pub(crate) call: Option<ToolUseId>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -144,6 +175,8 @@ pub(crate) enum LeadAnswer {
     Reserved(Result<(), OverBudget>),
     /// The file is kept, or why it is not.
     Kept(Option<String>),
+    /// The answer of the host's function, or why there is none.
+    Function(Result<Value, FunctionFault>),
 }
 
 /// A call of a tool.

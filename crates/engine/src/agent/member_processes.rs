@@ -35,8 +35,10 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The time that a caller of the socket has to say who it is.
 const GREETING: Patience =
     Patience { until_next: Some(Duration::from_secs(5)), for_one: Duration::from_secs(5) };
+/// The longest time that one frame may take.
+pub(crate) const FOR_ONE: Duration = Duration::from_secs(30);
 /// The time limits of a process that begins.
-const BEGINNING: Patience = Patience { until_next: None, for_one: Duration::from_secs(30) };
+const BEGINNING: Patience = Patience { until_next: None, for_one: FOR_ONE };
 
 /// The word for members that have no process of their own.
 pub(crate) const IN_PROCESS: &str = "in-process";
@@ -50,6 +52,8 @@ pub struct MemberProcessOptions {
     /// The directory of the sockets of all leads.
     pub directory: PathBuf,
     pub inherited: Inherited,
+    /// The time after which a process at work that says nothing counts as one that hangs, and is ended.
+    pub silence: Duration,
 }
 
 /// The words of a command line that hold for members as for their lead, as they are at this moment. They go over the
@@ -92,6 +96,7 @@ pub(crate) struct MemberProcesses {
     cwd: PathBuf,
     files: LeadFiles,
     inherited: Inherited,
+    silence: Duration,
     state: Mutex<ProcessesState>,
     /// Held while the socket is made.
     listening: tokio::sync::Mutex<bool>,
@@ -121,6 +126,8 @@ pub(crate) struct MemberLink {
     process: Box<dyn MemberProcess>,
     /// The words that it was told at its start.
     inherited: Vec<OsString>,
+    /// The time limits of the process while it works.
+    pub(crate) working: Patience,
 }
 
 impl MemberLink {
@@ -174,6 +181,7 @@ impl MemberProcesses {
             cwd,
             files,
             inherited: options.inherited,
+            silence: options.silence,
             state: Mutex::default(),
             listening: tokio::sync::Mutex::new(false),
             closing: CancellationToken::new(),
@@ -212,6 +220,7 @@ impl MemberProcesses {
             output_dir: self.files.output_dir.clone(),
             keeps_files: self.files.keeps_files,
             inherited: inherited.iter().map(|word| bytes(word)).collect(),
+            silence: self.silence,
         };
         let expected = Expected { welcome, execution, arrival };
         self.state.lock().expected.insert(ticket.clone(), expected);
@@ -232,7 +241,8 @@ impl MemberProcesses {
             () = tokio::time::sleep(STARTING) => return Err(MemberProcessError::Late),
         };
         self.state.lock().places.insert(agent.clone(), process.place());
-        Ok(MemberLink { connection, process, inherited })
+        let working = Patience { until_next: Some(self.silence), for_one: FOR_ONE };
+        Ok(MemberLink { connection, process, inherited, working })
     }
 
     /// Makes the socket, once.

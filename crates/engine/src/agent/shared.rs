@@ -17,6 +17,7 @@ use centurion_protocol::{AgentId, Effort, RecordId, ReportedUsage, SessionId, Th
 use centurion_team::LEAD;
 use centurion_tools::Shells;
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -112,6 +113,8 @@ struct Added {
     hooks: Vec<Registration>,
     /// Keeps the hooks of plugins in force.
     plugin_hooks: Vec<Registration>,
+    /// Keeps the functions of the lead's host in force, in a member's process.
+    leads_functions: Option<(Value, Registration)>,
     /// The plugins that are switched on, as hosts see them.
     plugins: InitPlugins,
 }
@@ -294,6 +297,18 @@ impl Shared {
     pub(crate) fn add_hooks(&self, set: HookSet) {
         let registration = self.delegation.builder.hooks.add(Scope::Session, set);
         self.added.lock().hooks.push(registration);
+    }
+
+    /// In a member's process: puts the functions of the lead's host in the place of earlier ones.
+    pub(crate) fn set_leads_functions(&self, functions: Option<&Value>) {
+        let mut added = self.added.lock();
+        if added.leads_functions.as_ref().map(|(known, _)| known) == functions {
+            return;
+        }
+        added.leads_functions = functions.map(|functions| {
+            let set = HookSet::from_host(functions);
+            (functions.clone(), self.delegation.builder.hooks.add(Scope::Session, set))
+        });
     }
 
     /// Puts the hooks of plugins, and what hosts are told of these, in the place of earlier ones.

@@ -5,30 +5,34 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::Session;
-use crate::agent::lead_link::LeadHearing;
+use crate::agent::lead_link::{LeadHearing, Parting};
 use crate::agent::member_frames::FromMember;
 use crate::delegate::spawn::carry_out;
 
 impl Session {
     /// Carries out the runs that the lead begins, until the lead is gone or has no more use for it.
-    pub async fn serve_lead(self, mut hearing: LeadHearing) {
+    pub async fn serve_lead(self, mut hearing: LeadHearing) -> Parting {
         let shared = Arc::clone(&self.shared);
-        let Some(lead) = shared.delegation.lead.clone() else { return };
+        let Some(lead) = shared.delegation.lead.clone() else { return Parting::Dismissed };
         let main = Arc::clone(&self.driver.dispatch.agent);
         let (begun, mut runs) = mpsc::unbounded_channel();
         lead.tell(FromMember::Ready);
         let working = async {
             while let Some(run) = runs.recv().await {
                 let report = carry_out(&shared, &main, run).await;
-                lead.tell(FromMember::Ended(Box::new(report)));
+                lead.tell_ended(report);
             }
         };
-        tokio::select! {
+        let parting = tokio::select! {
             biased;
-            () = hearing.hear(&lead, &shared, &begun) => {}
-            () = working => {}
+            parting = hearing.hear(&lead, &shared, &begun) => parting,
+            () = working => Parting::Dismissed,
+        };
+        // No member outlives its lead: what an orphan has started ends with its process.
+        if parting == Parting::Dismissed {
+            self.end_agents().await;
+            self.end().await;
         }
-        self.end_agents().await;
-        self.end().await;
+        parting
     }
 }

@@ -56,7 +56,7 @@ use crate::tools::ENGINE_TOOLS;
 use crate::toolset::servers::{Deferral, RequireError, Servers};
 use crate::toolset::toolbox::ToolboxError;
 use crate::turn::driver::{Driver, EarlierState};
-use crate::turn::hooks::SessionHooks;
+use crate::turn::hooks::{HookHost, SessionHooks};
 
 /// The version of the headless protocol that our events follow; hosts look at it.
 pub const PROTOCOL_VERSION: &str = "2.1.325";
@@ -414,10 +414,11 @@ fn tools(options: &mut Options) -> Vec<Arc<dyn DynTool>> {
 }
 
 fn session_hooks(options: &mut Options, env_file: PathBuf) -> SessionHooks {
+    let lead = options.agents.lead.clone().map(|lead| lead as Arc<dyn HookHost>);
     let extensions = &mut options.extensions;
     SessionHooks {
         rules: std::mem::take(&mut extensions.hook_rules),
-        host: extensions.hook_host.take(),
+        host: extensions.hook_host.take().or(lead),
         shows_runs: extensions.shows_hooks,
         home: extensions.home.take(),
         guard: options.base.guard.clone(),

@@ -112,6 +112,18 @@ fn played<F>(scripts: &Value, play: impl Fn(Caller) -> F + Send + Sync + 'static
 where
     F: Future<Output = ()> + Send + 'static,
 {
+    played_until(Duration::from_mins(1), scripts, play)
+}
+
+/// The same, where a process at work that says nothing for so long counts as one that hangs.
+fn played_until<F>(
+    silence: Duration,
+    scripts: &Value,
+    play: impl Fn(Caller) -> F + Send + Sync + 'static,
+) -> Bench
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     let mut bench = team(scripts);
     let directory = bench.project().join("../members");
     let play: Play = Arc::new(move |caller| Box::pin(play(caller)));
@@ -120,6 +132,7 @@ where
             back_end: Arc::new(Stage { directory: directory.clone(), play: Arc::clone(&play) }),
             directory: directory.clone(),
             inherited: Arc::new(|| vec![OsString::from("--bare")]),
+            silence,
         });
     });
     bench
@@ -211,4 +224,48 @@ async fn a_ticket_lets_one_process_in_once_and_others_learn_nothing() {
     let shown = shown(&told);
     assert!(shown.contains("all refused"), "{shown}");
     assert!(!shown.contains("of the user"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_process_that_hangs_is_told_of_and_one_that_says_that_it_works_is_not() {
+    // teams.md 10.9: nothing that is dead looks alive. A process that stood still was waited for without end
+    let scripts = json!({"lead": [[member("w1", "@@work")], "waiting", "done"], "work": []});
+    let silence = Duration::from_millis(400);
+    let bench = played_until(silence, &scripts, move |caller| async move {
+        let (mut connection, begin) = caller.begin().await;
+        for _ in 0..8 {
+            tokio::time::sleep(silence / 4).await;
+            say(&mut connection, &json!("Alive")).await;
+        }
+        let own = &begin["agent"];
+        let event = json!({"type": "assistant", "agent_id": own, "message": "still there"});
+        let uuid = "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11";
+        say(&mut connection, &json!({"Shows": {"uuid": uuid, "body": event}})).await;
+        // From here on it hangs.
+        pending::<()>().await;
+    });
+    let told = bench.run("@@lead").await;
+    assert!(shown(&told).contains("still there"), "it was not given up while it spoke");
+    assert!(told.last_texts("@@lead").contains("its process has ended"));
+}
+
+#[tokio::test]
+async fn a_broken_member_calls_no_function_that_is_no_hook() {
+    let scripts = json!({"lead": [[member("w1", "@@work")], "waiting", "done"], "work": []});
+    let bench = played(&scripts, |caller| async move {
+        let (mut connection, begin) = caller.begin().await;
+        assert!(begin["host_functions"].is_null(), "{begin}");
+        let function =
+            json!({"id": "on_anything", "input": {"hook_event_name": "Stop"}, "call": null});
+        say(&mut connection, &json!({"Asks": {"id": 1, "question": {"Function": function}}})).await;
+        let answer: Value = connection.reader.read(SOON).await.unwrap().unwrap();
+        let refused = &answer["Answers"]["answer"]["Function"]["Err"];
+        assert_eq!(refused, "Unknown", "{answer}");
+        let own = &begin["agent"];
+        let event = json!({"type": "assistant", "agent_id": own, "message": "refused"});
+        let uuid = "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11";
+        say(&mut connection, &json!({"Shows": {"uuid": uuid, "body": event}})).await;
+    });
+    let told = bench.run("@@lead").await;
+    assert!(shown(&told).contains("refused"), "{}", shown(&told));
 }

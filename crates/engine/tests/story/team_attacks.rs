@@ -363,7 +363,7 @@ async fn an_old_request_to_end_does_not_end_the_new_member_of_that_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mail_to_a_member_that_the_user_stopped_is_refused_and_wakes_nobody() {
+async fn mail_to_a_member_that_the_user_stopped_is_refused_and_begins_nothing() {
     // teams.md 10.3: the receipt `terminated`
     let bench = team(&json!({
         "lead": [[member("w1", "@@work")], "waiting", [message("w1", "@@more"), message("*", "all")], "done", "done"],

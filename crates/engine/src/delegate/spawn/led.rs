@@ -40,6 +40,7 @@ fn prepare(
     {
         tracing::warn!(%error, "the lead's permission mode cannot be followed");
     }
+    shared.set_leads_functions(begin.host_functions.as_ref());
     let spec = Arc::new(spec.clone());
     let files = agent_files(delegation, id);
     let mut file = TranscriptFile::open_shared(&files.transcript)?;

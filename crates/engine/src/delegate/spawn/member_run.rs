@@ -11,27 +11,26 @@ use std::time::Duration;
 use centurion_journal::{JournalError, TranscriptFile};
 use centurion_protocol::sdk::EventBody;
 use centurion_protocol::{AgentId, Outcome, RecordId, ReportedUsage};
-use centurion_team::socket::Patience;
 use centurion_tools::ContentHash;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::Child;
 use super::relay::Relay;
 use crate::agent::member_frames::{
-    BeginRun, FromMember, ItemFrame, LeadAnswer, LeadQuestion, RunReport, ToMember,
+    BeginRun, FromMember, FunctionCall, FunctionFault, ItemFrame, LeadAnswer, LeadQuestion,
+    RunReport, ToMember,
 };
-use crate::agent::member_processes::{MemberLink, MemberProcesses};
+use crate::agent::member_processes::{FOR_ONE, MemberLink, MemberProcesses};
 use crate::agent::progress::show_progress;
 use crate::agent::task::{Stopper, TaskRun};
 use crate::message::mail;
 use crate::message::queue::{Item, Origin};
 use crate::money::budget::Reservation;
 
-/// The time limits of a process at work.
-const WORKING: Patience = Patience { until_next: None, for_one: Duration::from_secs(30) };
 /// The longest wait for a process that was told to end its run.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -122,6 +121,7 @@ impl Child {
             context: context.to_vec(),
             notes: notes.to_vec(),
             mode: self.shared.permissions.mode(),
+            host_functions: self.shared.delegation.builder.hooks.host_functions(),
         }
     }
 
@@ -134,8 +134,9 @@ impl Child {
         cancel: &CancellationToken,
     ) -> Carried {
         let mut was_heard = false;
+        let working = link.working;
         let (reader, writer) = (&mut link.connection.reader, &mut link.connection.writer);
-        if writer.write(begin, WORKING.for_one).await.is_err() {
+        if writer.write(begin, FOR_ONE).await.is_err() {
             return Carried::Lost { was_heard };
         }
         let mut known: HashSet<RecordId> = items.iter().map(|item| item.id).collect();
@@ -155,7 +156,7 @@ impl Child {
                     Some(ToMember::Cancel)
                 }
                 () = &mut deadline => return Carried::Lost { was_heard: true },
-                frame = reader.read::<FromMember>(WORKING) => {
+                frame = reader.read::<FromMember>(working) => {
                     let Ok(Some(frame)) = frame else { return Carried::Lost { was_heard } };
                     was_heard = true;
                     match frame {
@@ -183,7 +184,7 @@ impl Child {
                         known.insert(item.id);
                         handed.insert(item.id, item.clone());
                         let frame = ToMember::Item(ItemFrame::from(item));
-                        if writer.write(&frame, WORKING.for_one).await.is_err() {
+                        if writer.write(&frame, FOR_ONE).await.is_err() {
                             return Carried::Lost { was_heard };
                         }
                     }
@@ -193,10 +194,10 @@ impl Child {
             // Before the answer to the call by which it agreed to end: its next step is no request.
             if self.task.is_leaving() && !std::mem::replace(&mut told_leave, true) {
                 // If it cannot be told, the next read says so.
-                let _ = writer.write(&ToMember::Leave, WORKING.for_one).await;
+                let _ = writer.write(&ToMember::Leave, FOR_ONE).await;
             }
             if let Some(frame) = frame
-                && writer.write(&frame, WORKING.for_one).await.is_err()
+                && writer.write(&frame, FOR_ONE).await.is_err()
             {
                 return Carried::Lost { was_heard };
             }
@@ -232,6 +233,19 @@ impl Child {
             LeadQuestion::Keep { path, written } => {
                 Some(LeadAnswer::Kept(self.keep_file(&path, &written)))
             }
+            LeadQuestion::Function(function) => {
+                let cancel = CancellationToken::new();
+                open.calls.insert(id, cancel.clone());
+                open.answering.push(Box::pin(async move {
+                    let called = tokio::select! {
+                        biased;
+                        () = cancel.cancelled() => Err(FunctionFault::Withdrawn),
+                        called = self.call_function(&function) => called,
+                    };
+                    (id, LeadAnswer::Function(called))
+                }));
+                None
+            }
             LeadQuestion::Call(call) => {
                 let cancel = CancellationToken::new();
                 open.calls.insert(id, cancel.clone());
@@ -241,6 +255,16 @@ impl Child {
                 }));
                 None
             }
+        }
+    }
+
+    /// Has the host carry out one of its functions that are hooks, for an event in the member's process.
+    async fn call_function(&self, function: &FunctionCall) -> Result<Value, FunctionFault> {
+        let hooks = &self.shared.delegation.builder.hooks;
+        let FunctionCall { id, input, call } = function;
+        match hooks.call_function(id, input, call.as_ref()) {
+            Some(answer) => answer.await.map_err(|error| FunctionFault::Failed(error.to_string())),
+            None => Err(FunctionFault::Unknown),
         }
     }
 
@@ -291,6 +315,7 @@ impl Child {
             | FromMember::Took(_)
             | FromMember::Used { .. }
             | FromMember::Asks { .. }
+            | FromMember::Alive
             | FromMember::Ended(_) => {}
         }
     }

@@ -64,7 +64,8 @@ impl Dispatch {
         let permitted = match asked.map(|(_, answer)| answer) {
             Some(LeadAnswer::Permitted(permitted)) => permitted,
             Some(LeadAnswer::Done(done)) => return Self::done_by_lead(call, *done),
-            Some(LeadAnswer::Reserved(_) | LeadAnswer::Kept(_)) | None => {
+            Some(LeadAnswer::Reserved(_) | LeadAnswer::Kept(_) | LeadAnswer::Function(_))
+            | None => {
                 return Dispatched::not_begun(&call.id);
             }
         };

@@ -13,6 +13,8 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::hooks::AgentHooks;
+use crate::agent::lead_link::LeadLink;
+use crate::agent::member_frames::FunctionCall;
 use crate::agent::shared::Shared;
 use crate::agent::skills::AgentSkills;
 use crate::agent::{AgentParts, AgentRequests, KeptWork};
@@ -59,6 +61,20 @@ pub trait HookHost: Send + Sync {
         input: &'a Value,
         call: Option<&'a ToolUseId>,
     ) -> DelegateFuture<'a, Value>;
+}
+
+/// A member in a process of its own: its lead's process is the one that the host hears.
+impl HookHost for LeadLink {
+    fn call<'a>(
+        &'a self,
+        id: &'a str,
+        input: &'a Value,
+        call: Option<&'a ToolUseId>,
+    ) -> DelegateFuture<'a, Value> {
+        let function =
+            FunctionCall { id: id.to_owned(), input: input.clone(), call: call.cloned() };
+        Box::pin(async move { Ok(self.call_function(function).await?) })
+    }
 }
 
 /// Carries out the hooks of a session that need a model, a server or the host.
