@@ -5,6 +5,7 @@
 
 mod catalog;
 mod definition;
+mod edit;
 mod json;
 mod markdown;
 mod name;
@@ -20,6 +21,7 @@ pub use definition::{
     AgentDefinition, AgentEffort, AgentModel, AgentOrigin, AgentSource, Color, Isolation,
     MemoryScope, PERMISSION_MODES,
 };
+pub use edit::{FieldError, PROMPT_FIELD, change_field, change_field_in};
 pub use json::{AgentsFlagError, JsonAgentError, JsonAgents, read_agents_flag, read_json_agent};
 pub(crate) use markdown::trimmed;
 pub use markdown::{

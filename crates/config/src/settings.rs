@@ -38,8 +38,9 @@ use serde_json::Value;
 pub use self::agents::DeclaredAgent;
 pub use self::document_view::SettingsDocument;
 pub use self::edit::{
-    Change, EditError, RuleList, SettingsFile, add_directory, add_rule, remove_directories,
-    remove_rules, replace_rules, set_default_mode, set_text, switch_plugin,
+    Change, EditError, KnownSetting, RuleList, SettingsFile, ValueError, add_directory, add_rule,
+    known_settings, read_setting, remove_directories, remove_rules, replace_rules,
+    set_default_mode, set_text, set_value, switch_plugin, unset,
 };
 pub use self::hooks::{DeclaredHooks, HookLimits, Lines};
 pub(crate) use self::keys::closest;
@@ -72,7 +73,7 @@ use crate::trust::{ContentTrust, FolderTrust, PowerItem};
 const KEPT_DAYS: u32 = 30;
 
 /// All settings of a run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     sources: SettingsSources,
     trust: FolderTrust,

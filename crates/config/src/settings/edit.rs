@@ -1,6 +1,7 @@
 //! Writing into a settings file: one value is added, and all else stays as it was written.
 
 mod lists;
+mod values;
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,7 @@ use super::keys::MODES;
 use crate::files::{self, FileError, LARGEST_SETTINGS, Readers};
 
 pub use self::lists::{remove_directories, remove_rules, replace_rules};
+pub use self::values::{KnownSetting, ValueError, known_settings, read_setting, set_value, unset};
 
 /// A file that may be written to.
 #[derive(Clone, Debug, PartialEq, Eq)]

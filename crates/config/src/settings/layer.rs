@@ -356,7 +356,7 @@ fn is_variable_name(name: &str) -> bool {
 }
 
 /// The kind of one item of a list or map.
-fn item_kind(kind: ValueKind) -> ValueKind {
+pub(super) fn item_kind(kind: ValueKind) -> ValueKind {
     match kind {
         ValueKind::Texts(_) | ValueKind::TextMap => ValueKind::Text,
         ValueKind::BoolMap => ValueKind::Bool,
@@ -368,7 +368,7 @@ fn item_kind(kind: ValueKind) -> ValueKind {
     }
 }
 
-fn fits(kind: ValueKind, value: &Value) -> bool {
+pub(super) fn fits(kind: ValueKind, value: &Value) -> bool {
     match kind {
         ValueKind::Bool | ValueKind::Switches(_) => value.is_boolean(),
         ValueKind::Text => value.is_string(),
@@ -399,7 +399,7 @@ fn fits(kind: ValueKind, value: &Value) -> bool {
 }
 
 /// The values that a kind allows, to follow "must be".
-fn expectation(kind: ValueKind) -> String {
+pub(super) fn expectation(kind: ValueKind) -> String {
     match kind {
         ValueKind::Bool => "true or false".to_owned(),
         ValueKind::Text | ValueKind::Variable => "text in quotes".to_owned(),

@@ -58,7 +58,7 @@ impl From<Unaccepted> for Off {
 }
 
 /// One value and what became of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Judged {
     pub(super) entry: LayerEntry,
     pub(super) origin: Origin,
@@ -66,7 +66,7 @@ pub(super) struct Judged {
 }
 
 /// All values, the strongest first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Merged {
     pub(super) values: Vec<Judged>,
 }
