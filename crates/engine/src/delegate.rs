@@ -3,6 +3,7 @@
 pub(crate) mod build;
 pub(crate) mod host;
 pub(crate) mod inherit;
+pub(crate) mod interrupted;
 pub(crate) mod notification;
 pub(crate) mod outcome;
 pub(crate) mod powers;

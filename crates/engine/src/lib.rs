@@ -78,6 +78,7 @@ pub use definition::resolve::{
     Decided, EffectiveAgent, LaunchError, LeftOut, MainFlags, Provenance, Reach, ToolView,
 };
 pub use definition::rules::{DelegationRules, SessionMode};
+pub use delegate::interrupted::interrupted_agents;
 pub use message::manner::Manner;
 pub use message::queue::Priority;
 pub use money::budget::Limit;
@@ -92,10 +93,11 @@ pub use policy::permissions::{
 };
 pub use policy::rule_text::{RuleTextError, UnreadRule, read_rule};
 pub use session::{
-    AgentOptions, AgentSpending, AsideError, Base, CAPABILITIES, DirectoryRefused, ExplainError,
-    Extensions, FILE_HISTORY, FileRefused, Handle, ModelChange, OpenError, Options,
-    PROTOCOL_VERSION, PermissionOptions, PluginParts, ReadInstructions, Remembering, ResumePoint,
-    ServerCallError, Session, Start, Storage, TellError, Told, ToolReply, ToolServer,
+    AgentOptions, AgentSpending, AsideError, AskToEndError, Base, CAPABILITIES, DirectoryRefused,
+    ExplainError, Extensions, FILE_HISTORY, FileRefused, Handle, MemberStanding, ModelChange,
+    OpenError, Options, PROTOCOL_VERSION, PermissionOptions, PluginParts, ReadInstructions,
+    Remembering, ResumePoint, ServerCallError, Session, Start, Storage, TeamMember, TeamMessage,
+    TeamReport, TellError, Told, ToolReply, ToolServer,
 };
 pub use tools::agent_tool::Explanation;
 pub use toolset::servers::{

@@ -22,12 +22,14 @@ pub struct Glance {
     /// The name that the session was given, or else the first line of its first prompt.
     pub title: String,
     pub cwd: String,
+    /// The git branch on which it began; empty outside of a repository.
+    pub branch: String,
 }
 
 impl Glance {
     pub fn at(path: &Path) -> Option<Self> {
         let bytes = path.metadata().ok()?.len();
-        let (mut title, mut cwd) = (String::new(), String::new());
+        let (mut title, mut cwd, mut branch) = (String::new(), String::new(), String::new());
         let mut file = File::open(path).ok()?;
         let named = last_title(&mut file, bytes);
         file.rewind().ok()?;
@@ -36,6 +38,9 @@ impl Glance {
             let Ok(view) = serde_json::from_slice::<HeadView<'_>>(&line) else { continue };
             if cwd.is_empty() {
                 view.cwd.as_deref().unwrap_or_default().clone_into(&mut cwd);
+            }
+            if branch.is_empty() {
+                view.git_branch.as_deref().unwrap_or_default().clone_into(&mut branch);
             }
             if let Some(given) = &view.custom_title {
                 title = given.to_string();
@@ -46,7 +51,7 @@ impl Glance {
                 break;
             }
         }
-        Some(Self { bytes, title: named.unwrap_or(title), cwd })
+        Some(Self { bytes, title: named.unwrap_or(title), cwd, branch })
     }
 }
 

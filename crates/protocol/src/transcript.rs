@@ -464,6 +464,8 @@ pub struct HeadView<'a> {
     pub is_meta: bool,
     #[serde(borrow, default, deserialize_with = "borrowed")]
     pub cwd: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "borrowed")]
+    pub git_branch: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub message: Option<MessageView<'a>>,
     /// The name that the line gives the session.

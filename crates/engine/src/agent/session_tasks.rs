@@ -119,6 +119,16 @@ impl SessionTasks {
         tasks.into_iter().partition(|task| task.status != Status::Completed)
     }
 
+    /// All tasks, also those of a list that only an earlier process has used. Reads a file, and so blocks.
+    pub(crate) fn everything(&self) -> Vec<Task> {
+        let mut list = self.list.lock();
+        if let Some(list) = &mut *list {
+            return list.tasks().unwrap_or_default();
+        }
+        let existing = TaskList::open_existing(&self.place.lists, &self.place.name);
+        existing.and_then(|mut list| list.tasks()).unwrap_or_default()
+    }
+
     /// Frees what agents had that have ended, so that people and other programs see it, too.
     pub(crate) async fn release(self: &Arc<Self>, shared: &Arc<Shared>) {
         let is_in_use = self.list.lock().is_some()

@@ -151,6 +151,8 @@ pub(crate) struct TaskRun {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) tokens: u64,
+    /// The tokens of all requests of this run that the provider read from its cache.
+    pub(crate) cached: u64,
     pub(crate) tool_uses: u64,
     pub(crate) last_tool: Option<String>,
     /// The present activity, in a few words.

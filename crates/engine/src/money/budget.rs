@@ -210,6 +210,12 @@ impl Budget {
         Ok(Reservation { budget, amount, cost: Amount::default(), above: None })
     }
 
+    /// The money that is left of the whole session's; `None` without a limit.
+    pub(crate) fn left_of_session(&self) -> Option<f64> {
+        let account = self.line.last()?;
+        Some((account.most_dollars()? - account.spent().dollars).max(0.0))
+    }
+
     /// The spending here and below.
     #[cfg(test)]
     pub(crate) fn spent(&self) -> Amount {
@@ -227,6 +233,11 @@ impl Account {
     /// The spending so far, of the agent and of all below it.
     pub(crate) fn spent(&self) -> Amount {
         self.state().spent
+    }
+
+    /// The limit of the money; `None` where there is none.
+    pub(crate) fn most_dollars(&self) -> Option<f64> {
+        self.limit.dollars
     }
 
     /// Sets both parts aside, or says of the one that does not fit: the limit, what is spent and what is

@@ -1,10 +1,12 @@
 //! The way to reach a running session from outside.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_config::agents::{ActiveAgent, ReadAgent};
+use centurion_config::agents::{ActiveAgent, AgentCatalog, ReadAgent};
+use centurion_config::skills::SkillCatalog;
 use centurion_hooks::HookSet;
 use centurion_mcp::Connection;
 use centurion_permissions::Mode;
@@ -197,6 +199,22 @@ impl Handle {
         let agents = self.0.delegation.definitions.agents();
         let is_shown = |agent: &&ActiveAgent| agent.definition.name.value != "fork";
         agents.active.iter().filter(is_shown).cloned().collect()
+    }
+
+    /// All definitions of agents, also those that cannot be asked for.
+    pub fn agent_catalog(&self) -> Arc<AgentCatalog> {
+        self.0.delegation.definitions.agents()
+    }
+
+    /// All skills as they are on disk now, also those that cannot be invoked.
+    pub fn skill_catalog(&self) -> Arc<SkillCatalog> {
+        self.0.delegation.definitions.skills_now()
+    }
+
+    /// The directory of the main agent's notes, if it keeps some.
+    pub fn notes_directory(&self) -> Option<PathBuf> {
+        let notes = self.0.main_agent()?.notes.as_ref()?.directory().to_owned();
+        Some(notes)
     }
 
     /// Adds hooks for the rest of the session.

@@ -48,8 +48,19 @@ pub struct AgentSpending {
     pub parent: Option<AgentId>,
     /// Its name, or else its type.
     pub name: String,
+    /// Its task, in a few words.
+    pub task: String,
     pub dollars: f64,
     pub tokens: u64,
+    /// The most that it may spend; `None` without a limit of its own.
+    pub most_dollars: Option<f64>,
+    pub model: String,
+    /// The tokens of its own last request and answer, and the size of the window that they are in.
+    pub context: u64,
+    pub window: u64,
+    /// The tokens of its own requests in its last run that the provider read from its cache.
+    pub cached: u64,
+    pub is_running: bool,
 }
 
 impl Handle {
@@ -122,16 +133,30 @@ impl Handle {
     /// The spending of each agent that is in memory, in the order of their start.
     pub fn spending(&self) -> Vec<AgentSpending> {
         let of = |task: &Arc<Task>| {
-            let spent = task.account.spent();
+            let (spent, progress) = (task.account.spent(), task.progress());
+            let model = task.spec.model.clone();
+            let info = self.0.model.info(&model);
             AgentSpending {
                 id: task.id.clone(),
                 parent: task.spec.parent.clone(),
                 name: task.spec.name.clone().unwrap_or_else(|| task.spec.agent_type.clone()),
+                task: task.spec.description.clone(),
                 dollars: spent.dollars,
                 tokens: spent.tokens,
+                most_dollars: task.account.most_dollars(),
+                context: progress.tokens,
+                window: self.0.delegation.builder.context.window(&info),
+                cached: progress.cached,
+                is_running: task.is_running(),
+                model,
             }
         };
         self.0.delegation.tasks().iter().map(of).collect()
+    }
+
+    /// The money that is left of what the session may spend; `None` without a limit.
+    pub fn budget_left(&self) -> Option<f64> {
+        self.0.budget.left_of_session()
     }
 
     /// A page of a transcript: the records before an offset, or the last ones. `None` is the main agent's. Reads a file,

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 pub(crate) use self::deliver::deliver_from_outside;
 use self::deliver::{Letter, Recipient};
+pub(crate) use self::structured::send as send_structured;
 use crate::agent::Agent;
 use crate::agent::shared::Shared;
 use crate::agent::task::Task;

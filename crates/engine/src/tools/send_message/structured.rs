@@ -40,7 +40,7 @@ fn input(reason: impl Into<String>) -> ToolError {
 }
 
 /// Sends a structured message.
-pub(super) fn send(
+pub(crate) fn send(
     shared: &Arc<Shared>,
     caller: &Agent,
     to: &str,

@@ -63,8 +63,11 @@ impl Driver {
         if let Some(task) = self.task() {
             task.stall.note_activity();
             task.output.answer(&blocks);
-            let tokens = answer.usage.counts.total();
-            task.advance(|progress| progress.tokens = tokens);
+            let counts = answer.usage.counts;
+            task.advance(|progress| {
+                progress.tokens = counts.total();
+                progress.cached += counts.cache_read_input_tokens;
+            });
         }
         self.push(Role::Assistant, &blocks);
         Ok(last)
