@@ -3,7 +3,7 @@
 mod link;
 mod status;
 
-pub use self::link::earlier;
+pub use self::link::{earlier, page_lines};
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -27,6 +27,7 @@ use crate::input::{Input, TerminalReply};
 use crate::look::Theme;
 use crate::model::Moment;
 use crate::model::prompts::PromptNumber;
+use crate::model::table::FileLine;
 use crate::notify::Notifier;
 use crate::surface::{Surface, Surfaces, Touch, Tui};
 use crate::terminal::Terminal;
@@ -53,6 +54,9 @@ pub trait Desk {
 
     /// Has a person change their keys in the editor; whether it ended well.
     fn edit_keys(&self) -> io::Result<bool>;
+
+    /// Has a person change a file in the editor, from one of its lines on; whether it ended well.
+    fn edit_file(&self, file: &FileLine) -> io::Result<bool>;
 }
 
 /// The way in which a person left.
@@ -64,6 +68,16 @@ pub enum Left {
     Session(SessionId),
     /// To a copy of a session.
     Branch(SessionId),
+    /// To the demo.
+    Demo,
+}
+
+/// The last look at the state of the session that no event tells.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastLook {
+    at: Option<Moment>,
+    /// True if something moved then.
+    was_moving: bool,
 }
 
 /// The terminal at work.
@@ -86,7 +100,7 @@ pub struct App {
     is_changed: bool,
     /// The moment at which the terminal was asked for the place of its cursor.
     asked_terminal: Option<Moment>,
-    last_look: Option<Moment>,
+    last_look: LastLook,
     last_files: Option<Moment>,
     is_thinking_off: bool,
     status: status::StatusWatch,
@@ -120,7 +134,7 @@ impl App {
             last_frame: None,
             is_changed: false,
             asked_terminal: None,
-            last_look: None,
+            last_look: LastLook::default(),
             last_files: None,
             is_thinking_off: false,
             status: status::StatusWatch::default(),
@@ -326,6 +340,9 @@ impl App {
                     self.last_files = None;
                     self.look_at_files();
                 }
+                Effect::PlayDemo => return Ok(Some(Left::Demo)),
+                Effect::Fork(session) => return Ok(Some(Left::Branch(session))),
+                Effect::OpenFile(file) => self.open_file(&file).await,
                 Effect::Redraw => self.surface.forget(),
                 Effect::Attach { number, images } => drop(self.attached.insert(number, images)),
                 Effect::Restyle(theme) => self.restyle(theme),
@@ -359,6 +376,12 @@ impl App {
             }
         }
         Ok(None)
+    }
+
+    /// Has a person change a file in the editor.
+    async fn open_file(&mut self, file: &FileLine) {
+        let edited = self.suspended(|desk| desk.edit_file(file).map(drop)).await;
+        self.told_of_editor(edited.err());
     }
 
     fn told_of_editor(&self, error: Option<io::Error>) {

@@ -8,6 +8,7 @@ use crate::draft::Draft;
 use crate::look::Theme;
 use crate::model::asks::AskNumber;
 use crate::model::prompts::{PromptNumber, When};
+use crate::model::table::{FileLine, TableOf};
 use crate::surface::{Scroll, Tui};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +33,8 @@ pub enum Effect {
     Answer { number: AskNumber, answer: Value },
     /// Takes the next of the permission modes.
     SetMode(String),
+    /// Changes how much the model is to work on an answer: a level, or `usual`.
+    SetEffort(String),
     /// Lets the model think before it answers, or not.
     ToggleThinking,
     /// Asks for the status line of a state, in the documented shape.
@@ -52,10 +55,18 @@ pub enum Effect {
     Page { agent: Option<AgentId>, before: Option<u64> },
     /// Asks for what a command shows.
     Show { command: String },
-    /// Asks for the sessions of this directory.
-    ListSessions,
-    /// Asks in which sessions something was said.
-    SearchSessions(String),
+    /// Asks for a table; `is_again` if it is shown already.
+    Table { of: TableOf, subject: String, is_again: bool },
+    /// Asks for all that is known of a row of a table.
+    Detail { of: TableOf, subject: String, id: String },
+    /// Asks in which sessions of these places something was said.
+    SearchSessions { words: String, places: String },
+    /// Changes something that is on disk, or of the session.
+    Change { change: TableChange, of: TableOf, subject: String },
+    /// Opens a file in the person's editor.
+    OpenFile(FileLine),
+    /// Leaves this session for a copy of another one.
+    Fork(SessionId),
     /// Leaves this session for a copy of it.
     Branch,
     /// Has the person change their keys in an editor.
@@ -88,6 +99,61 @@ pub enum Effect {
     Redraw,
     /// Stops the program until the shell continues it.
     Suspend,
+    /// Leaves this session for the demo.
+    PlayDemo,
     /// Ends the session.
     Exit,
+}
+
+/// The files in which a setting can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingLevel {
+    /// The person's own.
+    User,
+    /// The person's own for this project.
+    Local,
+    /// The project's, for all its users.
+    Project,
+}
+
+/// A change that a person makes in a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableChange {
+    /// A setting is this value; nothing unsets it.
+    Setting {
+        key: String,
+        text: String,
+        level: SettingLevel,
+    },
+    /// A field of an agent's file is this text; `None` takes it out.
+    AgentField {
+        file: String,
+        field: String,
+        text: Option<String>,
+    },
+    /// There is a new agent: the person's own, or the project's.
+    NewAgent {
+        name: String,
+        is_own: bool,
+    },
+    SwitchAgent {
+        name: String,
+        is_on: bool,
+    },
+    SwitchSkill {
+        name: String,
+        is_on: bool,
+    },
+    SwitchServer {
+        name: String,
+        is_on: bool,
+    },
+    /// A server is connected again.
+    ConnectServer(String),
+    /// A member of the team is asked to end.
+    AskToEnd(AgentId),
+    SessionTitle {
+        session: SessionId,
+        title: String,
+    },
 }

@@ -15,11 +15,13 @@ mod panes;
 mod picker;
 mod plain;
 mod send;
+mod tables;
 
 use centurion_protocol::sdk::EventBody;
 
 pub use self::facts::Fact;
 pub(crate) use self::lines::change_lines;
+pub(crate) use self::tables::screen as table_screen;
 use crate::attachment::dragged_image;
 use crate::draft::Draft;
 use crate::effect::Effect;

@@ -95,6 +95,12 @@ impl TerminalFront {
         std::mem::take(&mut self.state.lock().effects)
     }
 
+    /// Wants something done that no happening has asked for.
+    pub fn wants(&self, effect: Effect) {
+        self.state.lock().effects.push(effect);
+        self.changed.notify_one();
+    }
+
     /// The session, once it is open.
     pub fn session(&self) -> Option<Handle> {
         self.state.lock().handle.clone()

@@ -37,12 +37,12 @@ mod terminal;
 mod text;
 mod view;
 
-pub use app::{App, Desk, DeskFuture, Left, earlier};
+pub use app::{App, Desk, DeskFuture, Left, earlier, page_lines};
 pub use attachment::{Attachment, NoImage};
 pub use draft::{
     Completion, Draft, DraftError, EditAction, History, Submission, load_draft, save_draft,
 };
-pub use effect::Effect;
+pub use effect::{Effect, SettingLevel, TableChange};
 pub use fold::{Fact, Happening, fold};
 pub use frame::{Colour, Frame, Line, Place, Size, Span, Style, Wrap};
 pub use front::TerminalFront;
@@ -55,7 +55,7 @@ pub use look::{Look, Theme};
 pub use model::asks::{AskKind, AskNumber, Asked, FieldKind, FormField, Permission, Question};
 pub use model::picker::{PickFor, PickRow, Picker};
 pub use model::prompts::{PromptNumber, When};
-pub use model::screen::SessionEntry;
+pub use model::table::{FileLine, Table, TableOf, TableRow, Tone, lines_of};
 pub use model::{CommandHint, Model, Moment};
 pub use surface::{
     Capabilities, FullscreenSurface, InlineSurface, PlainSurface, Scroll, Surface, Surfaces, Touch,

@@ -10,6 +10,7 @@ pub(crate) mod menu;
 pub(crate) mod picker;
 pub(crate) mod prompts;
 pub(crate) mod screen;
+pub(crate) mod table;
 pub(crate) mod talk;
 
 use std::collections::{HashMap, VecDeque};
@@ -22,6 +23,7 @@ use self::asks::Asks;
 use self::menu::Menu;
 use self::prompts::Prompts;
 use self::screen::Screen;
+use self::table::TableOf;
 use self::talk::Talk;
 use crate::attachment::Attachment;
 use crate::draft::{Draft, History, Vi};
@@ -202,6 +204,18 @@ impl Model {
             (true, _) => UNSEEN_TICK,
             (false, true) => FAR_TICK,
             (false, false) => TICK,
+        }
+    }
+
+    /// The table that is shown, if its rows change while agents work.
+    pub(crate) fn moving_table(&self) -> Option<(TableOf, String)> {
+        match &self.screen {
+            // Statements in words are not said again because a number has changed.
+            Some(Screen::Table(table)) if table.state.words.is_none() && !self.taste.is_plain => {
+                let moves = matches!(table.of, TableOf::Team | TableOf::Costs | TableOf::Contexts);
+                moves.then(|| (table.of, table.subject.clone()))
+            }
+            _ => None,
         }
     }
 

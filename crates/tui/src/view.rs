@@ -4,6 +4,7 @@ pub(crate) mod dialog;
 mod plain;
 mod prompt;
 mod screens;
+pub(crate) mod table;
 pub(crate) mod touch;
 mod tree;
 pub(crate) mod words;
@@ -68,7 +69,8 @@ fn whole_rows(model: &Model, size: Size) -> Frame {
     if let Some(screen) = &model.screen {
         frame.is_whole = matches!(screen, Screen::Viewer(_));
         let rows = if frame.is_whole { viewer_rows(size) } else { screen_rows(size) };
-        frame.live = screens::screen(screen, size.columns, rows);
+        let part = screens::screen(model, screen, size.columns, rows);
+        (frame.live, frame.cursor) = (part.lines, part.cursor);
         if let (Some(asks), Some(last)) = (asking(model), frame.live.last_mut()) {
             last.spans.insert(0, crate::frame::Span::new(format!(" {asks} ·"), Style::BOLD));
         }

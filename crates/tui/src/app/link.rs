@@ -1,11 +1,10 @@
 //! Effects that reach the session, and looks at its state.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_engine::{Handle, PageEntry, Priority, Speaker, TellError};
-use centurion_protocol::{AgentId, Block, Thinking, ToolResultContent};
+use centurion_engine::{Handle, Page, PageEntry, Priority, Speaker, TellError};
+use centurion_protocol::{AgentId, Block, Effort, Thinking, ToolResultContent};
 
 use super::App;
 use crate::attachment::Attachment;
@@ -93,17 +92,12 @@ impl App {
                 self.says(Fact::Notice(said.to_owned()));
             }
             Effect::SetMode(mode) => self.set_mode(&handle, &mode),
+            Effect::SetEffort(level) => self.set_effort(&handle, &level),
             Effect::ToggleThinking => self.toggle_thinking(&handle),
             Effect::Page { agent, before } => self.read_page(handle, agent, before),
             Effect::Show { command } if handle.shown_by(&command).is_some() => {
                 let text = handle.shown_by(&command).unwrap_or_default();
-                self.says(Fact::Shown {
-                    title: format!("/{command}"),
-                    text: with_spending(&command, &handle, text),
-                });
-            }
-            Effect::Show { command } if command == "context" => {
-                self.says(Fact::Shown { title: "/context".to_owned(), text: context(&handle) });
+                self.says(Fact::Shown { title: format!("/{command}"), text });
             }
             effect => self.running.push(self.desk.carry_out(effect)),
         }
@@ -132,6 +126,21 @@ impl App {
         };
         handle.set_thinking(thinking);
         self.says(Fact::Notice(said.to_owned()));
+    }
+
+    fn set_effort(&self, handle: &Handle, level: &str) {
+        let wanted = match level {
+            "usual" => Ok(None),
+            level => level.parse::<Effort>().map(Some),
+        };
+        let said = match wanted {
+            Ok(effort) => {
+                handle.set_effort(effort);
+                format!("effort: {level}, from the next turn on")
+            }
+            Err(error) => error,
+        };
+        self.says(Fact::Notice(said));
     }
 
     pub(super) fn says(&self, fact: Fact) {
@@ -166,8 +175,7 @@ impl App {
             let Ok(Ok(page)) = reading.await else {
                 return vec![Fact::Page { agent, lines: Vec::new(), start: 0 }];
             };
-            let lines = page.entries.iter().flat_map(entry_lines).collect();
-            vec![Fact::Page { agent, lines, start: page.start }]
+            vec![Fact::Page { agent, lines: page_lines(&page), start: page.start }]
         }));
     }
 
@@ -180,13 +188,22 @@ impl App {
         });
         self.front.look_at_prompts(&early.collect::<Vec<PromptNumber>>());
         let now = self.front.now();
-        let is_due = self.last_look.is_none_or(|last| now.saturating_sub(last) >= LOOK);
+        let is_due = self.last_look.at.is_none_or(|last| now.saturating_sub(last) >= LOOK);
         let is_moving = self.front.model().next_tick().is_some();
-        if is_due && is_moving {
-            self.last_look = Some(now);
+        // A session that came to rest is looked at once more.
+        let was_moving = std::mem::replace(&mut self.last_look.was_moving, is_moving);
+        let came_to_rest = was_moving && !is_moving;
+        if (is_due && is_moving) || came_to_rest {
+            self.last_look.at = Some(now);
             let agents = handle.spending().into_iter().map(|it| (it.id, it.dollars)).collect();
             let spending = Fact::Spending { dollars: handle.usage().total_cost(), agents };
             self.front.folds(Happening::Fact(spending));
+            // The model's lock is free again before the desk looks at the session.
+            let moving = self.front.model().moving_table();
+            if let Some((of, subject)) = moving {
+                let effect = Effect::Table { of, subject, is_again: true };
+                self.running.push(self.desk.carry_out(effect));
+            }
         }
     }
 }
@@ -196,10 +213,11 @@ fn is_for_desk(effect: &Effect) -> bool {
     match effect {
         Effect::Show { command } => {
             let name = command.split(' ').next().unwrap_or_default();
-            matches!(name, "keys" | "config" | "doctor" | "model" | "trust" | "plugin" | "diff")
+            matches!(name, "keys" | "doctor" | "model" | "trust" | "plugin" | "diff")
         }
-        Effect::ListSessions
-        | Effect::SearchSessions(_)
+        Effect::Table { .. }
+        | Effect::Detail { .. }
+        | Effect::SearchSessions { .. }
         | Effect::FindFiles(_)
         | Effect::SaveDraft { .. }
         | Effect::LookAtFiles
@@ -214,43 +232,15 @@ fn is_for_desk(effect: &Effect) -> bool {
 /// The end of what was said before this process, for a session that is resumed.
 pub fn earlier(handle: &Handle) -> Option<Fact> {
     let page = handle.page(None, None, EARLIER).ok()?;
-    let mut lines: Vec<Line> = page.entries.iter().flat_map(entry_lines).collect();
+    let mut lines = page_lines(&page);
     let surplus = lines.len().saturating_sub(EARLIER_LINES);
     lines.drain(..surplus);
     (!lines.is_empty()).then_some(Fact::Earlier(lines))
 }
 
-/// The cost by agent and subtree, behind that by model.
-fn with_spending(command: &str, handle: &Handle, mut text: String) -> String {
-    if !matches!(command, "cost" | "usage") {
-        return text;
-    }
-    for agent in handle.spending() {
-        let below =
-            agent.parent.as_ref().map(|parent| format!(" below {parent}")).unwrap_or_default();
-        let _ = write!(
-            text,
-            "\n{}{below} with all below it: ${:.4}, {} tokens",
-            agent.name, agent.dollars, agent.tokens
-        );
-    }
-    text
-}
-
-fn context(handle: &Handle) -> String {
-    let usage = handle.context_usage();
-    let used: u64 = usage.parts.iter().map(|part| part.tokens).sum();
-    let share = |tokens: u64| tokens * 100 / usage.window.max(1);
-    let mut text =
-        format!("{} · {used} of {} tokens · {} %", usage.model, usage.window, share(used));
-    for part in &usage.parts {
-        let _ =
-            write!(text, "\n  {:<16} {:>8}  {:>3} %", part.name, part.tokens, share(part.tokens));
-    }
-    if let Some(from) = usage.compacted_from {
-        let _ = write!(text, "\ncompacted from {from} tokens on");
-    }
-    text
+/// A page of a transcript, in lines.
+pub fn page_lines(page: &Page) -> Vec<Line> {
+    page.entries.iter().flat_map(entry_lines).collect()
 }
 
 /// A record of a transcript, in lines.

@@ -1,12 +1,13 @@
 //! Commands of the terminal's own that ask nothing of the model.
 
-use super::{picker, send};
+use super::{picker, send, tables};
 use crate::effect::Effect;
 use crate::look::Theme;
 use crate::model::Model;
 use crate::model::picker::{PickFor, PickRow, Picker};
 use crate::model::prompts::When;
 use crate::model::screen::Screen;
+use crate::model::table::TableOf;
 use crate::surface::Tui;
 
 /// Carries out a command; whether it is one of these.
@@ -16,6 +17,10 @@ pub(super) fn own(
     arguments: &str,
     effects: &mut Vec<Effect>,
 ) -> bool {
+    if let Some(of) = table_of(name).filter(|_| arguments.is_empty()) {
+        tables::open(of, "", effects);
+        return true;
+    }
     match (name, arguments) {
         ("tasks" | "list-agents", "") => picker::tasks(model),
         ("copy", number) => copy(model, number, effects),
@@ -43,11 +48,11 @@ pub(super) fn own(
             }
             None => model.notice = Some(format!("there is no {name}: default or fullscreen")),
         },
+        ("effort", "") => efforts(model),
+        ("effort", level) => effects.push(Effect::SetEffort(level.to_owned())),
         ("keybindings", "") => effects.push(Effect::EditKeys),
         ("model", "") => effects.push(Effect::Show { command: "model".to_owned() }),
-        ("config", words) => {
-            effects.push(Effect::Show { command: format!("config {words}").trim().to_owned() });
-        }
+        ("config", words) => tables::open(TableOf::Settings, words, effects),
         ("diff" | "trust" | "plugin" | "sandbox", "") => {
             effects.push(Effect::Show { command: name.to_owned() });
         }
@@ -59,6 +64,24 @@ pub(super) fn own(
         _ => return false,
     }
     true
+}
+
+/// The table that a command without words opens.
+fn table_of(name: &str) -> Option<TableOf> {
+    Some(match name {
+        "agents" => TableOf::Agents,
+        "context" => TableOf::Contexts,
+        "cost" | "usage" => TableOf::Costs,
+        "hooks" => TableOf::Hooks,
+        "mcp" => TableOf::Servers,
+        "memory" => TableOf::Memory,
+        "permissions" => TableOf::Rules,
+        "resume" => TableOf::Sessions,
+        "rewind" => TableOf::Points,
+        "skills" => TableOf::Skills,
+        "team" => TableOf::Team,
+        _ => return None,
+    })
 }
 
 /// Copies one of the last answers: the newest is 1.
@@ -86,6 +109,24 @@ fn screens(model: &mut Model) {
     };
     let rows = rows.into_iter().map(row).collect();
     super::show_screen(model, Screen::Picker(Picker::new("Screen", PickFor::Command, rows)));
+}
+
+fn efforts(model: &mut Model) {
+    const LEVELS: [(&str, &str); 6] = [
+        ("low", "quick answers"),
+        ("medium", ""),
+        ("high", ""),
+        ("xhigh", ""),
+        ("max", "whatever it takes"),
+        ("usual", "the model's own measure"),
+    ];
+    let row = |(name, about): &(&str, &str)| PickRow {
+        text: (*name).to_owned(),
+        hint: (*about).to_owned(),
+        value: format!("/effort {name}"),
+    };
+    let rows = LEVELS.iter().map(row).collect();
+    super::show_screen(model, Screen::Picker(Picker::new("Effort", PickFor::Command, rows)));
 }
 
 fn themes(model: &mut Model) {

@@ -3,7 +3,7 @@
 use centurion_protocol::{AgentId, SessionId};
 
 use super::lines::{marked, said};
-use super::{answer, brought, chat, panes};
+use super::{answer, brought, chat, panes, tables};
 use crate::attachment::Attachment;
 use crate::effect::Effect;
 use crate::frame::{Colour, Line, Style};
@@ -12,7 +12,8 @@ use crate::look::Theme;
 use crate::model::asks::AskNumber;
 use crate::model::picker::Picker;
 use crate::model::prompts::{PromptNumber, Stage, When};
-use crate::model::screen::{Screen, SessionEntry, SessionList, TextScreen};
+use crate::model::screen::{Screen, TextScreen};
+use crate::model::table::{Table, TableOf};
 use crate::model::{Addressee, CommandHint, Model};
 use crate::surface::Tui;
 use crate::text::foreign;
@@ -77,11 +78,21 @@ pub enum Fact {
         number: AskNumber,
         text: String,
     },
-    Sessions(Vec<SessionEntry>),
-    /// The sessions in which words were said.
+    /// A table that was asked for; `is_again` if it was shown already.
+    Table {
+        table: Box<Table>,
+        is_again: bool,
+    },
+    /// All that is known of a row of a table.
+    Detail {
+        of: TableOf,
+        id: String,
+        lines: Vec<Line>,
+    },
+    /// The rows in which words were found, each with the place.
     Found {
         words: String,
-        sessions: Vec<SessionId>,
+        rows: Vec<(String, Vec<Line>)>,
     },
     /// A page of a transcript: its lines, and the offset before which the next one ends.
     Page {
@@ -148,18 +159,9 @@ pub(super) fn fact(model: &mut Model, fact: Fact, effects: &mut Vec<Effect>) {
         }
         Fact::Mode(mode) => model.facts.mode = mode,
         Fact::Shown { title, text } => shown(model, title, &text),
-        Fact::Sessions(sessions) => {
-            let list = SessionList { sessions, ..SessionList::default() };
-            super::show_screen(model, Screen::Sessions(list));
-        }
-        Fact::Found { words, sessions } => {
-            // Searches may end in another order than they began.
-            if let Some(Screen::Sessions(list)) = &mut model.screen
-                && list.typed == words
-            {
-                list.found = Some((words, sessions));
-            }
-        }
+        Fact::Table { table, is_again } => tables::came(model, table, is_again, effects),
+        Fact::Detail { of, id, lines } => tables::detail_came(model, of, id, lines),
+        Fact::Found { words, rows } => tables::found(model, words, rows),
         Fact::Page { agent, lines, start } => {
             panes::page_came(model, agent.as_ref(), lines, start, effects);
         }
@@ -202,13 +204,8 @@ fn shown(model: &mut Model, title: String, text: &str) {
         [b'@', ..] => Style::of(Colour::Cyan),
         _ => Style::PLAIN,
     };
-    let mut lines: Vec<Line> =
+    let lines: Vec<Line> =
         text.lines().map(|line| Line::from(foreign(line, style(line)))).collect();
-    if title == "/permissions" && !model.talk.denied.is_empty() {
-        lines.push(Line::from("Denied lately:"));
-        let denied = model.talk.denied.iter().map(|it| format!("  {it}"));
-        lines.extend(denied.map(|it| Line::from(foreign(&it, Style::PLAIN))));
-    }
     super::show_screen(model, Screen::Text(TextScreen { title, lines, scroll: 0 }));
 }
 

@@ -67,8 +67,8 @@ fn pressed(model: &mut Model, mouse: Mouse, effects: &mut Vec<Effect>) {
 fn choose(model: &mut Model, entry: usize, effects: &mut Vec<Effect>) {
     match &mut model.screen {
         Some(Screen::Picker(list)) if list.selected != entry => list.selected = entry,
-        Some(Screen::Sessions(list)) if list.selected != entry => list.selected = entry,
-        Some(Screen::Sessions(_)) => {
+        Some(Screen::Table(table)) if table.state.marked != entry => table.mark_place(entry),
+        Some(Screen::Table(_)) => {
             panes::screen_key(model, Key::plain(KeyCode::Enter), effects);
         }
         Some(Screen::Picker(list)) => {

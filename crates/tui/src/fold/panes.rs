@@ -8,7 +8,7 @@ use crate::frame::Line;
 use crate::input::{Key, KeyCode};
 use crate::keys::{Action, Context, Meaning};
 use crate::model::agents::AgentState;
-use crate::model::screen::{MOST_VIEWED, Screen, SessionList, TextScreen, Viewer};
+use crate::model::screen::{MOST_VIEWED, Screen, TextScreen, Viewer};
 use crate::model::{Focus, Hands, Model};
 use crate::text::wrapped;
 use crate::view::viewer_rows;
@@ -109,10 +109,12 @@ pub(super) fn go(model: &mut Model, action: Action) {
 pub(super) fn screen_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
     let pane = Pane::of(model);
     let Some(mut screen) = model.screen.take() else { return };
+    if let Screen::Table(table) = screen {
+        return super::tables::key(model, table, key, effects);
+    }
     let (context, is_typed) = match &screen {
         Screen::Viewer(viewer) if viewer.is_typing => (Context::Chat, true),
-        Screen::Text(_) | Screen::Viewer(_) => (Context::Transcript, false),
-        Screen::Sessions(_) => (Context::Select, true),
+        Screen::Text(_) | Screen::Viewer(_) | Screen::Table(_) => (Context::Transcript, false),
         Screen::Picker(picker) => (picker.context(), picker.is_typed()),
     };
     let mut meaning = model.bindings.meaning(context, key);
@@ -133,6 +135,10 @@ pub(super) fn screen_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>)
             effects.push(Effect::Suspend);
             true
         }
+        (Meaning::Action(Action::OldestAsk), _) => {
+            model.asks.show_oldest(model.now);
+            false
+        }
         (
             Meaning::Action(
                 Action::Close | Action::ViewerClose | Action::Clear | Action::Exit | Action::Viewer,
@@ -140,8 +146,8 @@ pub(super) fn screen_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>)
             _,
         ) if !is_search => false,
         (_, Screen::Text(text)) => text_key(text, meaning),
-        (_, Screen::Sessions(list)) => sessions_key(list, meaning, effects),
         (_, Screen::Viewer(viewer)) => viewer_key(viewer, pane, meaning, effects),
+        (_, Screen::Table(_)) => true,
         (_, Screen::Picker(picker)) => {
             let picker = std::mem::take(picker);
             return super::picker::key(model, picker, meaning, effects);
@@ -158,11 +164,7 @@ pub(super) fn paste(model: &mut Model, text: &str, effects: &mut Vec<Effect>) ->
     let line = text.lines().next().unwrap_or_default();
     match &mut model.screen {
         Some(Screen::Viewer(viewer)) if viewer.is_typing => viewer.sought.push_str(line),
-        Some(Screen::Sessions(list)) => {
-            list.typed.push_str(line);
-            list.selected = 0;
-            effects.push(Effect::SearchSessions(list.typed.clone()));
-        }
+        Some(Screen::Table(table)) => super::tables::paste(table, text, effects),
         Some(Screen::Picker(picker)) if picker.is_typed() => {
             picker.typed.push_str(line);
             picker.selected = 0;
@@ -206,35 +208,6 @@ pub(super) fn type_words(words: &mut String, meaning: Meaning) -> bool {
         _ => {}
     }
     words.len() != before
-}
-
-pub(super) fn sessions_key(
-    list: &mut SessionList,
-    meaning: Meaning,
-    effects: &mut Vec<Effect>,
-) -> bool {
-    let count = list.fitting().len();
-    match meaning {
-        Meaning::Action(Action::Up) => list.selected = list.selected.saturating_sub(1),
-        Meaning::Action(Action::Down) => {
-            list.selected = (list.selected + 1).min(count.saturating_sub(1));
-        }
-        Meaning::Action(Action::Accept) => {
-            if let Some(entry) = list.fitting().get(list.selected) {
-                effects.push(Effect::Resume(entry.id));
-                return false;
-            }
-        }
-        meaning => {
-            if type_words(&mut list.typed, meaning) {
-                list.selected = 0;
-                if list.typed.chars().count() >= 3 {
-                    effects.push(Effect::SearchSessions(list.typed.clone()));
-                }
-            }
-        }
-    }
-    true
 }
 
 /// The pane of a viewer.

@@ -1,6 +1,6 @@
 //! Lines of a terminal that edits lines itself: a prompt, or the number of an answer.
 
-use super::{ask, chat, panes, send};
+use super::{ask, chat, send, tables};
 use crate::effect::Effect;
 use crate::input::{Key, KeyCode};
 use crate::keys::{Action, Meaning};
@@ -70,22 +70,17 @@ fn answer(model: &mut Model, text: &str, is_heard: bool, effects: &mut Vec<Effec
 
 /// Takes a line for the number of a row in the list that is shown; whether it was one.
 fn choose(model: &mut Model, text: &str, effects: &mut Vec<Effect>) -> bool {
+    if matches!(&model.screen, Some(Screen::Table(_))) {
+        return tables::line(model, text, effects);
+    }
     let count = match &model.screen {
         Some(Screen::Picker(picker)) => picker.fitting().len(),
-        Some(Screen::Sessions(list)) => list.fitting().len(),
         _ => return false,
     };
     let Some(place) = text.parse().ok().filter(|it| (1..=count).contains(it)) else { return false };
-    match model.screen.take() {
-        Some(Screen::Picker(mut picker)) => {
-            picker.selected = place - 1;
-            super::picker::key(model, picker, Meaning::Action(Action::Accept), effects);
-        }
-        Some(Screen::Sessions(mut list)) => {
-            list.selected = place - 1;
-            panes::sessions_key(&mut list, Meaning::Action(Action::Accept), effects);
-        }
-        _ => {}
+    if let Some(Screen::Picker(mut picker)) = model.screen.take() {
+        picker.selected = place - 1;
+        super::picker::key(model, picker, Meaning::Action(Action::Accept), effects);
     }
     chat::draft_changed(model, effects);
     true

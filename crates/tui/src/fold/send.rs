@@ -9,8 +9,7 @@ use crate::model::prompts::{Stage, When};
 use crate::model::talk::OwnShell;
 
 /// Commands whose answer is a screen, and which ask nothing of the session.
-const SHOWN: [&str; 10] =
-    ["agents", "context", "cost", "doctor", "help", "hooks", "mcp", "permissions", "team", "usage"];
+const SHOWN: [&str; 2] = ["doctor", "help"];
 
 /// Sends the draft.
 pub(super) fn submit(model: &mut Model, when: When, effects: &mut Vec<Effect>) {
@@ -113,7 +112,14 @@ fn addressed(model: &Model, text: &str) -> Option<(AgentId, String)> {
     Some((named(model, name)?, words.to_owned()))
 }
 
-fn tell(model: &mut Model, agent: AgentId, text: String, when: When, effects: &mut Vec<Effect>) {
+/// Says something to another agent.
+pub(super) fn tell(
+    model: &mut Model,
+    agent: AgentId,
+    text: String,
+    when: When,
+    effects: &mut Vec<Effect>,
+) {
     let number = model.prompts.add(Some(agent.clone()), text.clone(), when, Stage::Sent);
     effects.push(Effect::Tell { agent, number, text, when });
 }
@@ -123,7 +129,6 @@ fn own_command(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) -> boo
     let (name, arguments) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
     match (name, arguments.trim()) {
         ("exit" | "quit", _) => effects.push(Effect::Exit),
-        ("resume", "") => effects.push(Effect::ListSessions),
         ("stop", "") => effects.push(Effect::StopAll),
         ("stop", agent) => match named(model, agent) {
             Some(id) => effects.push(Effect::StopTask(id)),
@@ -132,7 +137,9 @@ fn own_command(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) -> boo
         (name, "") if SHOWN.contains(&name) => {
             effects.push(Effect::Show { command: name.to_owned() });
         }
-        ("permissions" | "agents", _) => effects.push(Effect::Show { command: typed.to_owned() }),
+        ("permissions" | "agents", words) if !words.is_empty() => {
+            effects.push(Effect::Show { command: typed.to_owned() });
+        }
         (name, arguments) => return commands::own(model, name, arguments, effects),
     }
     true

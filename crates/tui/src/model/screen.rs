@@ -1,15 +1,14 @@
-//! A screen: a text that is read, or a list to choose from, over the lower half of the terminal.
-
-use centurion_protocol::SessionId;
+//! A screen: a text that is read, or a list to choose from, a table, over the lower half of the terminal.
 
 use super::Addressee;
 use super::picker::Picker;
+use super::table::Table;
 use crate::frame::Line;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Screen {
     Text(TextScreen),
-    Sessions(SessionList),
+    Table(Box<Table>),
     Viewer(Viewer),
     Picker(Picker),
 }
@@ -20,41 +19,6 @@ pub(crate) struct TextScreen {
     pub(crate) title: String,
     pub(crate) lines: Vec<Line>,
     pub(crate) scroll: usize,
-}
-
-/// The sessions that can be resumed.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SessionList {
-    /// Newest first.
-    pub(crate) sessions: Vec<SessionEntry>,
-    pub(crate) typed: String,
-    pub(crate) selected: usize,
-    /// The ids of the sessions in which the typed words were said.
-    pub(crate) found: Option<(String, Vec<SessionId>)>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionEntry {
-    pub id: SessionId,
-    pub title: String,
-    /// Words such as `4 m`.
-    pub age: String,
-    pub bytes: u64,
-}
-
-impl SessionList {
-    /// The sessions that fit what was typed.
-    pub(crate) fn fitting(&self) -> Vec<&SessionEntry> {
-        let typed = self.typed.to_lowercase();
-        let found =
-            self.found.as_ref().filter(|(words, _)| *words == self.typed).map(|(_, ids)| ids);
-        let fits = |entry: &&SessionEntry| {
-            entry.title.to_lowercase().contains(&typed)
-                || entry.id.to_string().starts_with(&typed)
-                || found.is_some_and(|ids| ids.contains(&entry.id))
-        };
-        self.sessions.iter().filter(fits).collect()
-    }
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a state of its own")]

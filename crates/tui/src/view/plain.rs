@@ -1,12 +1,14 @@
 //! The view for screen readers and terminals that can do nothing: statements in words, each written once.
 
 use super::dialog::{body, choices, headline, reasons};
+use crate::fold::table_screen;
 use crate::frame::{Frame, Line, Style};
 use crate::model::Model;
 use crate::model::agents::AgentState;
 use crate::model::asks::AskKind;
 use crate::model::prompts::Stage;
 use crate::model::screen::Screen;
+use crate::model::table::{Table, Tone};
 use crate::text::foreign;
 
 /// Marks at the beginning of a line, with the words for them.
@@ -101,13 +103,37 @@ fn screen(model: &Model) -> Vec<Line> {
             std::iter::once(said(&text.title)).chain(text.lines.iter().cloned()).collect()
         }
         Some(Screen::Viewer(viewer)) => viewer.lines.iter().map(spoken).collect(),
-        Some(Screen::Sessions(list)) => {
-            let rows = list.fitting().into_iter().map(|it| format!("{}, {}", it.title, it.age));
-            rows.enumerate().map(numbered).collect()
-        }
+        Some(Screen::Table(table)) => spoken_table(table),
         Some(Screen::Picker(picker)) => {
             let rows = picker.fitting().into_iter().map(|row| format!("{} {}", row.text, row.hint));
             std::iter::once(said(&picker.title)).chain(rows.enumerate().map(numbered)).collect()
         }
     }
+}
+
+/// A table in statements: each row once with its number, then how keys are written.
+fn spoken_table(table: &Table) -> Vec<Line> {
+    let mut lines = vec![said(&table.title)];
+    let mut number = 0;
+    for row in table.fitting() {
+        if row.tone == Tone::Head {
+            lines.push(said(&row.name));
+            continue;
+        }
+        number += 1;
+        let words = std::iter::once(row.name.as_str()).chain(row.cells.iter().map(String::as_str));
+        let words = words.chain([row.hint.as_str()]).map(str::trim).filter(|it| !it.is_empty());
+        lines.push(said(&format!("{number} {}", words.collect::<Vec<_>>().join(", "))));
+    }
+    let screen = table_screen(table.of);
+    let enter = (!screen.enter.is_empty()).then(|| format!("a number {}", screen.enter));
+    let keys = screen.keys.iter().map(|key| format!("{} and a number: {}", key.letter, key.label));
+    let how: Vec<String> = enter.into_iter().chain(keys).collect();
+    lines.push(said(&how.join("; ")));
+    if let Some(detail) =
+        table.marked().filter(|_| table.state.is_wide).and_then(|it| table.detail(it))
+    {
+        lines.extend(detail);
+    }
+    lines
 }

@@ -1,28 +1,31 @@
-//! Screens: a text, the sessions, a transcript.
+//! Screens: a text, a list, a transcript.
 
-use super::rule;
-use super::words::size;
+use super::{Part, rule, table};
 use crate::frame::{Colour, Line, Style};
+use crate::model::Model;
 use crate::model::picker::Picker;
-use crate::model::screen::{Screen, SessionList, TextScreen, Viewer};
+use crate::model::screen::{Screen, TextScreen, Viewer};
 use crate::text::{foreign, wrapped};
 
 /// A screen in at most so many rows.
-pub(super) fn screen(screen: &Screen, columns: u16, rows: u16) -> Vec<Line> {
+pub(super) fn screen(model: &Model, screen: &Screen, columns: u16, rows: u16) -> Part {
     let room = usize::from(rows).saturating_sub(2).max(1);
-    match screen {
+    let lines = match screen {
+        Screen::Table(shown) => {
+            return table::table(shown, model.notice.as_deref(), columns, rows);
+        }
         Screen::Text(text) => text_screen(text, columns, room),
-        Screen::Sessions(list) => sessions(list, columns, room),
         Screen::Viewer(viewer) => view_transcript(viewer, columns, room),
         Screen::Picker(picker) => picker_rows(picker, columns, room),
-    }
+    };
+    Part { lines, cursor: None }
 }
 
 /// The entry of a list in a row of its screen.
-pub(super) fn entry(screen: &Screen, rows: u16, row: u16) -> Option<usize> {
+pub(super) fn entry(screen: &Screen, columns: u16, rows: u16, row: u16) -> Option<usize> {
     let room = usize::from(rows).saturating_sub(2).max(1);
     let (selected, count) = match screen {
-        Screen::Sessions(list) => (list.selected, list.fitting().len()),
+        Screen::Table(shown) => return table::entry(shown, columns, rows, row),
         Screen::Picker(picker) => (picker.selected, picker.fitting().len()),
         _ => return None,
     };
@@ -53,24 +56,6 @@ fn list_row(is_selected: bool, text: &str) -> Line {
         Line::flush().with(if is_selected { "❯ " } else { "  " }, Style::of(Colour::Cyan));
     line.spans.extend(foreign(text, style));
     line
-}
-
-fn sessions(list: &SessionList, columns: u16, room: usize) -> Vec<Line> {
-    let fitting = list.fitting();
-    let mut lines = vec![rule(
-        &format!("Resume · {} of {} here · {}", fitting.len(), list.sessions.len(), list.typed),
-        columns,
-    )];
-    let first = (list.selected + 1).saturating_sub(room);
-    for (at, entry) in fitting.iter().enumerate().skip(first).take(room) {
-        let text = format!("{:>8}  {:>8}  {}", entry.age, size(entry.bytes), entry.title);
-        lines.push(list_row(at == list.selected, &text));
-    }
-    if fitting.is_empty() {
-        lines.push(list_row(false, "no session fits"));
-    }
-    lines.push(keys("typing searches what was said · enter resumes · esc closes"));
-    lines
 }
 
 fn picker_rows(picker: &Picker, columns: u16, room: usize) -> Vec<Line> {

@@ -29,7 +29,8 @@ pub(crate) fn target(model: &Model, place: Place) -> Option<Target> {
         return prompt::target(model, size.columns, 1, place);
     }
     if let Some(screen) = &model.screen {
-        return screens::entry(screen, screen_rows(size), place.row).map(Target::Entry);
+        return screens::entry(screen, size.columns, screen_rows(size), place.row)
+            .map(Target::Entry);
     }
     if model.asks.current().is_some() {
         return DialogLayout::of(model)?.key_at(place.row).map(Target::Answer);

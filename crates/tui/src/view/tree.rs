@@ -47,7 +47,8 @@ pub(super) fn tree(model: &Model, columns: u16, most: usize) -> Vec<TreeRow> {
 
 fn headline(model: &Model) -> String {
     let (at_work, asks) = model.agents.counts();
-    let mut words = vec![format!("{at_work} agents")];
+    let agents = if at_work == 1 { "agent" } else { "agents" };
+    let mut words = vec![format!("{at_work} {agents}")];
     if asks > 0 {
         words.push(format!("{asks} asks"));
     }

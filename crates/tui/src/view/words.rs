@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::text::{foreign_text, graphemes, text_width};
+
 /// Tokens, such as `900`, `2.6k` or `31k`.
 pub(crate) fn amount(tokens: u64) -> String {
     match tokens {
@@ -26,11 +28,26 @@ pub(crate) fn money(dollars: f64) -> String {
     format!("${dollars:.2}")
 }
 
-/// A size, such as `21 KB`.
-pub(crate) fn size(bytes: u64) -> String {
-    match bytes {
-        0..1_024 => format!("{bytes} B"),
-        1_024..1_048_576 => format!("{} KB", bytes / 1_024),
-        _ => format!("{}.{} MB", bytes / 1_048_576, bytes % 1_048_576 * 10 / 1_048_576),
+/// A text in so many cells: filled with blanks, or cut.
+pub(crate) fn fitted(text: &str, cells: usize) -> String {
+    let shown = foreign_text(text);
+    let width = text_width(&shown);
+    if width <= cells {
+        return format!("{shown}{}", " ".repeat(cells - width));
     }
+    let (mut cut, mut used) = (String::new(), 0);
+    for (grapheme, width) in graphemes(&shown) {
+        let width = usize::from(width);
+        if used + width >= cells {
+            break;
+        }
+        used += width;
+        cut.push_str(grapheme);
+    }
+    if cells > used {
+        cut.push('…');
+        used += 1;
+    }
+    cut.push_str(&" ".repeat(cells.saturating_sub(used)));
+    cut
 }

@@ -31,11 +31,11 @@ struct Renderer {
     needs_gap: bool,
     code: Option<(String, String)>,
     link: Option<(String, usize)>,
-    table: Option<Table>,
+    table: Option<TableText>,
 }
 
 #[derive(Default)]
-struct Table {
+struct TableText {
     rows: Vec<Vec<Line>>,
     heads: usize,
 }
@@ -126,7 +126,7 @@ impl Renderer {
             }
             Tag::Table(_) => {
                 self.begin_block();
-                self.table = Some(Table::default());
+                self.table = Some(TableText::default());
             }
             Tag::TableHead | Tag::TableRow => {
                 if let Some(table) = &mut self.table {
