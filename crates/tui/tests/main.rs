@@ -22,6 +22,8 @@ mod recorded;
 mod screens;
 #[path = "app/stage.rs"]
 mod stage;
+#[path = "app/tables.rs"]
+mod tables;
 #[path = "app/viewer.rs"]
 mod viewer;
 #[path = "app/window.rs"]

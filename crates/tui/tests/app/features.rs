@@ -3,7 +3,8 @@
 use centurion_protocol::AgentId;
 use centurion_protocol::sdk::{EventBody, System, TaskStarted};
 use centurion_tui::{
-    AskNumber, Attachment, Colour, Effect, Fact, Happening, Input, Key, KeyCode, Theme, Tui,
+    AskNumber, Attachment, Colour, Effect, Fact, Happening, Input, Key, KeyCode, TableOf, Theme,
+    Tui,
 };
 use serde_json::json;
 
@@ -167,10 +168,34 @@ fn commands_of_the_terminal_do_what_they_say() {
     assert_eq!(effects(&mut stage, "/branch"), [Effect::Branch]);
     assert_eq!(effects(&mut stage, "/keybindings"), [Effect::EditKeys]);
     let shown = |command: &str| [Effect::Show { command: command.to_owned() }];
-    for name in ["diff", "trust", "plugin", "model", "config"] {
+    for name in ["diff", "trust", "plugin", "model"] {
         assert_eq!(effects(&mut stage, &format!("/{name}")), shown(name));
     }
-    assert_eq!(effects(&mut stage, "/config model"), shown("config model"));
+    let table =
+        |of, words: &str| [Effect::Table { of, subject: words.to_owned(), is_again: false }];
+    for (name, of) in [
+        ("agents", TableOf::Agents),
+        ("config", TableOf::Settings),
+        ("context", TableOf::Contexts),
+        ("cost", TableOf::Costs),
+        ("usage", TableOf::Costs),
+        ("hooks", TableOf::Hooks),
+        ("mcp", TableOf::Servers),
+        ("memory", TableOf::Memory),
+        ("permissions", TableOf::Rules),
+        ("resume", TableOf::Sessions),
+        ("rewind", TableOf::Points),
+        ("skills", TableOf::Skills),
+        ("team", TableOf::Team),
+    ] {
+        assert_eq!(effects(&mut stage, &format!("/{name}")), table(of, ""), "{name}");
+    }
+    assert_eq!(effects(&mut stage, "/config model"), table(TableOf::Settings, "model"));
+    assert_eq!(effects(&mut stage, "/effort high"), [Effect::SetEffort("high".to_owned())]);
+    assert!(effects(&mut stage, "/effort").is_empty());
+    stage.types("max");
+    stage.press(KeyCode::Enter);
+    assert!(stage.take_effects().contains(&Effect::SetEffort("max".to_owned())));
     let themed = [
         Effect::Restyle(Theme::Daltonized),
         Effect::KeepSetting { key: "theme", value: "dark-daltonized".to_owned() },

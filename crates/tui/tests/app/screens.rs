@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use centurion_tui::{
     AskKind, AskNumber, Asked, Capabilities, CommandHint, Fact, FieldKind, FormField, Happening,
     InlineSurface, Key, KeyCode, Line, Look, PromptNumber, Question, Size, Style, Surface as _,
-    Theme, TwoScreens, foreign,
+    Table, TableOf, TableRow, Theme, TwoScreens, foreign,
 };
 use serde_json::json;
 
@@ -85,9 +85,7 @@ fn screens() -> Vec<(&'static str, Stage)> {
     let mut text = team();
     text.fact(Fact::Shown { title: "/context".to_owned(), text: format!("{HARD}\n").repeat(60) });
     all.push(("/context", text));
-    let mut list = team();
-    list.fact(Fact::Sessions(vec![]));
-    all.push(("Resume", list));
+    all.extend(tables());
     let mut viewer = team();
     viewer.ctrl('o');
     let lines = (0..80).map(|_| Line::from(foreign(HARD, Style::PLAIN))).collect();
@@ -126,6 +124,56 @@ fn screens() -> Vec<(&'static str, Stage)> {
     shell.says(&format!("!echo {HARD}"));
     shell.fact(Fact::ShellPrinted { number: 1, text: HARD.to_owned() });
     all.push(("esc stops it", shell));
+    all
+}
+
+/// Every table with rows, a title, words that are written, and a wide detail.
+fn tables() -> Vec<(&'static str, Stage)> {
+    let kinds = [
+        (TableOf::Sessions, "Resume"),
+        (TableOf::Points, "Go back"),
+        (TableOf::Costs, "Cost"),
+        (TableOf::Contexts, "Context"),
+        (TableOf::Rules, "Permissions"),
+        (TableOf::Settings, "Settings"),
+        (TableOf::Agents, "Agents"),
+        (TableOf::AgentFields, "Fields"),
+        (TableOf::Team, "Team"),
+        (TableOf::Servers, "Servers"),
+        (TableOf::Hooks, "Hooks"),
+        (TableOf::Skills, "Skills"),
+        (TableOf::Memory, "Memory"),
+    ];
+    let row = |number: usize| TableRow {
+        cells: vec![HARD.to_owned(), "7".to_owned(), "$0.31".to_owned()],
+        hint: HARD.to_owned(),
+        depth: number % 3,
+        ..TableRow::new(number.to_string(), HARD).with_detail(&format!("{HARD}\n").repeat(50))
+    };
+    let table = |of, title: &str, count| {
+        let rows = std::iter::once(TableRow::head(HARD)).chain((0..count).map(row)).collect();
+        Fact::Table {
+            table: Box::new(Table::new(of, format!("{title} {HARD}"), rows)),
+            is_again: false,
+        }
+    };
+    let mut all = Vec::new();
+    for (of, title) in kinds {
+        for count in [0, 3, 60] {
+            let mut stage = team();
+            stage.fact(table(of, title, count));
+            all.push((title, stage));
+        }
+        let mut wide = team();
+        wide.fact(table(of, title, 3));
+        wide.press(KeyCode::Tab);
+        all.push((title, wide));
+    }
+    let mut words = team();
+    words.fact(table(TableOf::Team, "Team", 3));
+    words.types("m");
+    words.types(&HARD.repeat(3));
+    all.push(("Team", words));
     all
 }
 

@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 
 use centurion_tui::{
     Capabilities, Effect, Fact, Happening, InlineSurface, Input, Key, KeyCode, Look, Permission,
-    PickFor, PickRow, Picker, Size, Surface as _,
+    PickFor, PickRow, Picker, Size, Surface as _, Table, TableOf,
 };
 use serde_json::{Value, json};
 
@@ -191,7 +191,8 @@ fn a_list_of_sessions_that_comes_over_a_dialog_keeps_what_was_written_in_it() {
     stage.pass(2_000);
     stage.press(KeyCode::Tab);
     stage.types("use just");
-    stage.fact(Fact::Sessions(Vec::new()));
+    let table = Table::new(TableOf::Sessions, "Resume", Vec::new());
+    stage.fact(Fact::Table { table: Box::new(table), is_again: false });
     stage.press(KeyCode::Enter);
     assert!(answers(&mut stage).is_empty());
     stage.press(KeyCode::Escape);
