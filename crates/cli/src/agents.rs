@@ -14,6 +14,7 @@ use centurion_config::agents::{AgentCatalog, AgentDefinition, AgentLoader};
 use centurion_protocol::SystemWorld;
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use self::new::write_new_agent;
 use self::sources::AgentArgs;
 use crate::definitions::listing::Form;
 use crate::definitions::places::{PlaceArgs, Places};

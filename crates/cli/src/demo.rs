@@ -50,6 +50,13 @@ pub(crate) struct DemoArgs {
     interactive: bool,
 }
 
+impl DemoArgs {
+    /// The demo in the terminal.
+    pub(crate) fn interactive() -> Self {
+        Self { interactive: true }
+    }
+}
+
 pub(crate) async fn run(args: DemoArgs) -> anyhow::Result<ExitCode> {
     let scratch =
         tempfile::Builder::new().prefix("centurion-demo-").tempdir()?.keep().canonicalize()?;

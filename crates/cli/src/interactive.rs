@@ -8,6 +8,7 @@ mod lists;
 mod names;
 mod own_commands;
 mod own_shell;
+mod tables;
 
 use std::io::{self, IsTerminal as _};
 use std::pin::pin;
@@ -18,7 +19,7 @@ use centurion_engine::{Answerer, BUILT_IN_COMMANDS, Handle, Options, Session, St
 use centurion_protocol::{Env, SystemWorld, World};
 use centurion_tools::guard;
 use centurion_tui::{
-    App, AskKind, AskNumber, Asked, Capabilities, CommandHint, Fact, Happening, Input,
+    App, AskKind, AskNumber, Asked, Capabilities, CommandHint, Effect, Fact, Happening, Input,
     KEEPER_ARGUMENT, KeeperProgram, Key, KeyCode, Left, Look, Model, Surfaces, Terminal,
     TerminalFront, TerminalOptions,
 };
@@ -28,6 +29,7 @@ use self::files::TerminalFiles;
 use crate::absent_model::ABSENT;
 use crate::args::{InputFormat, OutputFormat, RunArgs};
 use crate::configuration::Configuration;
+use crate::demo::{self, DemoArgs};
 use crate::output;
 use crate::setup::{self, Lasting, SessionIo};
 use crate::signals::Signals;
@@ -105,6 +107,11 @@ pub(crate) async fn run(mut args: RunArgs) -> anyhow::Result<ExitCode> {
         match left {
             End::Left(Left::Shell) => return Ok(ExitCode::SUCCESS),
             End::Signal(code) => return Ok(ExitCode::from(code)),
+            End::Left(Left::Demo) => {
+                // The demo takes the terminal anew.
+                drop(terminal);
+                return Box::pin(demo::run(DemoArgs::interactive())).await;
+            }
             End::Left(ref left @ (Left::Session(id) | Left::Branch(id))) => {
                 args.session.continue_last = false;
                 args.session.session_id = None;
@@ -248,6 +255,7 @@ async fn play(
     let io = SessionIo { world: Arc::clone(&world), view, host: None, mirror: None, answerer };
     let (options, lasting) = setup::options(args, surroundings, configuration, io).await?;
     desk.configure(lasting.settings.clone());
+    let is_without_model = options.model.name() == ABSENT;
     let mut session = Box::pin(open(options, surroundings, front)).await?;
     if let Some(name) = &args.session.name {
         session.handle().rename(name);
@@ -255,7 +263,10 @@ async fn play(
     if let Some(text) = first {
         front.happens(Happening::Fact(Fact::Prompt(text)));
     }
-    session.run().await;
+    tokio::select! {
+        _ = session.run() => {}
+        () = offer_demo(is_without_model, front) => {}
+    }
     let Lasting { pool, .. } = &lasting;
     pool.shutdown().await;
     Ok(())
@@ -308,6 +319,7 @@ fn own_commands() -> impl Iterator<Item = CommandHint> {
         ("copy", "[n]", "Copy the last answer, or an earlier one"),
         ("diff", "", "Show what has changed in the checkout since its last commit"),
         ("doctor", "", "Show settings, their problems, and what this machine can do"),
+        ("effort", "[level]", "Choose how much the model works on an answer"),
         ("exit", "", "Leave"),
         ("keybindings", "", "Change your keys in your editor"),
         ("list-agents", "", "List the agents of this session: view, focus, stop"),
@@ -316,6 +328,7 @@ fn own_commands() -> impl Iterator<Item = CommandHint> {
         ("sandbox", "", "Show what this machine can confine"),
         ("statusline", "[what]", "Have an agent set up your status line"),
         ("theme", "[name]", "Choose the colours"),
+        ("team", "", "Show the team: members, tasks and mail; message, ask to end, stop"),
         ("trust", "", "Show whether this folder is trusted, and what of it"),
         ("stop", "[agent]", "Stop an agent, or all in the background"),
         (
@@ -340,6 +353,23 @@ fn commands(handle: &Handle) -> Vec<CommandHint> {
         arguments: command.argument_hint,
     });
     of_session.chain(own_commands()).collect()
+}
+
+/// Offers the demo where no model can be reached; never ends.
+async fn offer_demo(is_without_model: bool, front: &TerminalFront) {
+    if is_without_model {
+        let choices = ["go on without a model", "play the demo: no key and no network"];
+        let kind = AskKind::Choice {
+            title: "No model answers yet".to_owned(),
+            lines: NO_MODEL.lines().map(str::to_owned).collect(),
+            choices: choices.map(str::to_owned).into(),
+        };
+        let asked = Asked { number: AskNumber(0), call: None, agent: None, path: Vec::new(), kind };
+        if front.ask(asked).await.is_some_and(|answer| answer["chosen"] == 1) {
+            front.wants(Effect::PlayDemo);
+        }
+    }
+    std::future::pending::<()>().await;
 }
 
 /// Asks whether to trust a folder that brings something that loosens or runs; the answer.

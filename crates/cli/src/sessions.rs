@@ -130,15 +130,26 @@ pub(crate) struct Here {
     pub(crate) modified: SystemTime,
     pub(crate) title: String,
     pub(crate) bytes: u64,
+    pub(crate) cwd: String,
+    pub(crate) branch: String,
 }
 
 /// All sessions of a directory, newest first.
 pub(crate) fn here(dirs: &Dirs, cwd: &Path) -> Vec<Here> {
-    let mut all = transcripts(&dirs.project_dirs(cwd));
+    at_a_glance(&dirs.project_dirs(cwd))
+}
+
+/// All sessions of all directories, newest first.
+pub(crate) fn everywhere(dirs: &Dirs) -> Vec<Here> {
+    at_a_glance(&all_projects(dirs))
+}
+
+fn at_a_glance(places: &[PathBuf]) -> Vec<Here> {
+    let mut all = transcripts(places);
     all.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
     let short = |(id, path, modified): (SessionId, PathBuf, SystemTime)| {
-        let Glance { bytes, title, .. } = Glance::at(&path)?;
-        Some(Here { id, path, modified, title, bytes })
+        let Glance { bytes, title, cwd, branch } = Glance::at(&path)?;
+        Some(Here { id, path, modified, title, bytes, cwd, branch })
     };
     all.into_iter().filter_map(short).collect()
 }
@@ -189,7 +200,7 @@ fn list(places: &[PathBuf], json: bool, output: &Output) {
 
 /// Reads the two ends of a transcript for the list, and not the rest of the file.
 fn summary(id: SessionId, path: PathBuf, modified: SystemTime) -> Option<Summary> {
-    let Glance { bytes, title, cwd } = Glance::at(&path)?;
+    let Glance { bytes, title, cwd, .. } = Glance::at(&path)?;
     let title = title.chars().take(TITLE).collect();
     let modified = Timestamp::from(jiff::Timestamp::try_from(modified).ok()?);
     Some(Summary { id, modified, bytes, title, cwd, path })

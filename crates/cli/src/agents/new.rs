@@ -1,6 +1,6 @@
 //! `centurion agents new`: the file of an agent, to be filled in.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -10,12 +10,14 @@ use centurion_config::agents::{
     check_name, directory_name, read_markdown, write_markdown,
 };
 use centurion_config::frontmatter::{Value, names};
+use centurion_config::paths::repo_root;
 use clap::Args;
 
 use super::{AgentSourceArgs, KnownAgents};
 use crate::definitions::listing::Form;
 use crate::definitions::new_file::{self, DefinitionScope, WrittenFile};
 use crate::output::printable;
+use crate::surroundings::Surroundings;
 
 #[derive(Debug, Args)]
 pub(super) struct NewAgentArgs {
@@ -53,16 +55,14 @@ fn source_of(scope: DefinitionScope) -> AgentSource {
 
 pub(super) fn run(args: &NewAgentArgs) -> anyhow::Result<ExitCode> {
     let name = args.name.as_str();
-    if let Err(reason) = check_name(name).and_then(|()| check_characters(name)) {
-        bail!("the name `{}` {reason}", printable(name));
-    }
+    check(name)?;
     let agents = KnownAgents::load(&AgentSourceArgs::default())?;
     let source = source_of(args.scope);
     let same = agents.all().find(|it| it.name.value == name && it.origin.source == source);
     if let Some(existing) = same {
         bail!("there is an agent `{name}` already, in {}", existing.origin.path.display());
     }
-    let relative = Path::new("agents").join(format!("{}.md", directory_name(name)));
+    let relative = relative_path(name);
     let path = new_file::locate(&agents.places, args.scope, &relative)?;
     let definition = definition(args, &path)?;
     let text = write_markdown(&definition);
@@ -82,6 +82,41 @@ pub(super) fn run(args: &NewAgentArgs) -> anyhow::Result<ExitCode> {
     };
     written.tell(Form::new(args.json));
     Ok(ExitCode::SUCCESS)
+}
+
+fn check(name: &str) -> anyhow::Result<()> {
+    match check_name(name).and_then(|()| check_characters(name)) {
+        Ok(()) => Ok(()),
+        Err(reason) => bail!("the name `{}` {reason}", printable(name)),
+    }
+}
+
+/// The path of an agent's file below a directory of definitions.
+fn relative_path(name: &str) -> PathBuf {
+    Path::new("agents").join(format!("{}.md", directory_name(name)))
+}
+
+/// Writes the file of a new agent, to be filled in, for a person who sits before a session; its path. Existing files stay.
+pub(crate) fn write_new_agent(
+    surroundings: &Surroundings,
+    name: &str,
+    is_own: bool,
+) -> anyhow::Result<PathBuf> {
+    check(name)?;
+    let scope = if is_own { DefinitionScope::User } else { DefinitionScope::Project };
+    let repository = repo_root(surroundings.project());
+    let relative = relative_path(name);
+    let path = new_file::locate_in(surroundings, repository.as_deref(), scope, &relative)?;
+    let args = NewAgentArgs {
+        name: name.to_owned(),
+        description: None,
+        tools: None,
+        model: None,
+        scope,
+        json: false,
+    };
+    new_file::write(&path, &write_markdown(&definition(&args, &path)?))?;
+    Ok(path)
 }
 
 fn definition(args: &NewAgentArgs, path: &Path) -> anyhow::Result<AgentDefinition> {

@@ -13,6 +13,7 @@ use super::findings::problem_data;
 use super::listing::Form;
 use super::places::Places;
 use crate::output::{note, printable};
+use crate::surroundings::Surroundings;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DefinitionScope {
@@ -28,7 +29,17 @@ pub(crate) fn locate(
     scope: DefinitionScope,
     relative: &Path,
 ) -> anyhow::Result<PathBuf> {
-    let surroundings = &places.surroundings;
+    let repository = places.agents.folders.repository.as_deref();
+    locate_in(&places.surroundings, repository, scope, relative)
+}
+
+/// The same where the repository is known.
+pub(crate) fn locate_in(
+    surroundings: &Surroundings,
+    repository: Option<&Path>,
+    scope: DefinitionScope,
+    relative: &Path,
+) -> anyhow::Result<PathBuf> {
     match scope {
         DefinitionScope::User => {
             // Ours, so that another program's files stay as they are.
@@ -36,8 +47,7 @@ pub(crate) fn locate(
             Ok(own.context("there is no directory for your own files")?.join(relative))
         }
         DefinitionScope::Project => {
-            let home = surroundings.home.as_ref();
-            let repository = places.agents.folders.repository.as_ref();
+            let home = surroundings.home.as_deref();
             let root = repository.filter(|root| Some(*root) != home).unwrap_or(&surroundings.cwd);
             ensure!(
                 Some(root) != home,
@@ -45,7 +55,7 @@ pub(crate) fn locate(
             );
             let path = root.join(".claude").join(relative);
             // A repository must not choose where on the machine something is written.
-            let above = path.ancestors().skip(1).take_while(|place| *place != root.as_path());
+            let above = path.ancestors().skip(1).take_while(|place| *place != root);
             for place in above {
                 ensure!(!place.is_symlink(), "{} is a link; nothing is written", place.display());
             }

@@ -4,15 +4,15 @@ use std::io;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Weak};
-use std::time::SystemTime;
 
 use centurion_config::settings::Level;
 use centurion_files::private;
 use centurion_host::SettingsDesk as _;
 use centurion_journal::MOST_TRANSCRIPT;
-use centurion_protocol::{SessionId, bounded};
+use centurion_protocol::bounded;
 use centurion_tui::{
-    Desk, DeskFuture, Effect, Fact, Happening, SessionEntry, TerminalFront, Theme, Tui,
+    Desk, DeskFuture, Effect, Fact, FileLine, Happening, TableChange, TableOf, TerminalFront,
+    Theme, Tui, lines_of,
 };
 use parking_lot::Mutex;
 use tokio::io::AsyncReadExt as _;
@@ -22,10 +22,10 @@ use super::key_files::KeyFiles;
 use super::names::NameSearch;
 use super::own_commands::OwnCommands;
 use super::own_shell::{self, OwnShells};
+use super::tables::Tables;
 use super::{images, lists};
 use crate::explain::explained;
 use crate::live_settings::LiveSettings;
-use crate::sessions;
 use crate::surroundings::Surroundings;
 
 /// The most output of a command that is kept.
@@ -105,11 +105,20 @@ impl ProgramDesk {
 
     /// Opens a file in the person's editor; whether it ended well.
     fn open_in_editor(&self, file: &Path) -> io::Result<bool> {
+        self.open_in_editor_at(file, 1)
+    }
+
+    /// Opens a file at a line, where the editor is one that is known to go there; whether it ended well.
+    fn open_in_editor_at(&self, file: &Path, line: usize) -> io::Result<bool> {
+        const GO_TO_LINES: [&str; 7] = ["vi", "vim", "nvim", "nano", "emacs", "micro", "kak"];
         let env = &self.surroundings.env;
         let editor = env.get("VISUAL").or(env.get("EDITOR")).unwrap_or("vi").to_owned();
+        let program = Path::new(editor.split_whitespace().next().unwrap_or_default()).file_name();
+        let knows = program.is_some_and(|it| GO_TO_LINES.iter().any(|known| it == *known));
+        let at = if knows && line > 1 { format!("+{line} ") } else { String::new() };
         // The words of the variable may hold arguments.
         let mut shell = std::process::Command::new("sh");
-        shell.arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file);
+        shell.arg("-c").arg(format!("{editor} {at}\"$1\"")).arg("sh").arg(file);
         Ok(shell.status()?.success())
     }
 
@@ -149,9 +158,36 @@ impl ProgramDesk {
     /// Shows the sessions of this directory.
     pub(super) fn list_sessions(&self) {
         if let Some(front) = self.front.upgrade() {
-            front.happens(Happening::Fact(Fact::Sessions(entries(&self.surroundings))));
+            let tables = self.tables();
+            front.happens(Happening::Fact(table_fact(&tables, TableOf::Sessions, "", false)));
         }
     }
+
+    /// The sources of tables, as they are now.
+    fn tables(&self) -> Tables {
+        Tables {
+            surroundings: Arc::clone(&self.surroundings),
+            settings: self.settings.lock().clone(),
+            handle: self.front.upgrade().and_then(|front| front.session()),
+        }
+    }
+}
+
+/// A table as a fact, or why there is none.
+fn table_fact(tables: &Tables, of: TableOf, subject: &str, is_again: bool) -> Fact {
+    match tables.read(of, subject) {
+        Ok(table) => Fact::Table { table: Box::new(table), is_again },
+        Err(error) => Fact::Notice(format!("{error:#}")),
+    }
+}
+
+/// Makes a change that a person wants, and reads the table again in which it was made.
+async fn changed(tables: Tables, change: TableChange, of: TableOf, subject: String) -> Vec<Fact> {
+    let said = tables.change(change).await.unwrap_or_else(|error| format!("{error:#}"));
+    let read = move || table_fact(&tables, of, &subject, true);
+    let table = tokio::task::spawn_blocking(read).await.ok();
+    // The words come last: what a table cannot be read for is less than what became of the change.
+    table.into_iter().chain([Fact::Notice(said)]).collect()
 }
 
 impl ProgramDesk {
@@ -191,13 +227,40 @@ impl ProgramDesk {
                 };
                 ready(Fact::Shown { title: format!("/permissions {call}"), text })
             }
-            ("config", Some(settings)) => {
-                ready(settings.with(|state| lists::settings(&state.settings, words)))
-            }
             _ => Box::pin(async move {
                 let text = own_output(&command, &surroundings.cwd).await;
                 vec![Fact::Shown { title: format!("/{command}"), text }]
             }),
+        }
+    }
+}
+
+impl ProgramDesk {
+    /// Does what a table wants.
+    fn carry_out_in_table(&self, effect: Effect) -> DeskFuture {
+        let tables = self.tables();
+        match effect {
+            Effect::Table { of, subject, is_again } => {
+                blocking(move || vec![table_fact(&tables, of, &subject, is_again)])
+            }
+            Effect::Detail { of, subject, id } if !subject.is_empty() && of == TableOf::Agents => {
+                let cwd = self.surroundings.cwd.clone();
+                Box::pin(async move {
+                    let text = own_output(&format!("agents {id}"), &cwd).await;
+                    vec![Fact::Detail { of, id, lines: lines_of(&text) }]
+                })
+            }
+            Effect::Detail { of, id, .. } => blocking(move || {
+                let lines = tables.detail(of, &id);
+                vec![Fact::Detail { of, id, lines }]
+            }),
+            Effect::Change { change, of, subject } => {
+                Box::pin(async move { changed(tables, change, of, subject).await })
+            }
+            Effect::SearchSessions { words, places } => {
+                blocking(move || vec![tables.search(words, &places)])
+            }
+            _ => Box::pin(std::future::ready(Vec::new())),
         }
     }
 }
@@ -210,15 +273,10 @@ impl Desk for ProgramDesk {
     fn carry_out(&self, effect: Effect) -> DeskFuture {
         let surroundings = Arc::clone(&self.surroundings);
         match effect {
-            Effect::ListSessions => blocking(move || vec![Fact::Sessions(entries(&surroundings))]),
             Effect::LookAtFiles => {
                 let (keys, taste) = (Arc::clone(&self.keys), self.look_at_settings());
                 blocking(move || keys.changed().into_iter().chain(taste).collect())
             }
-            Effect::SearchSessions(words) => blocking(move || {
-                let sessions = said_in(&surroundings, &words);
-                vec![Fact::Found { words, sessions }]
-            }),
             Effect::FindFiles(word) => {
                 let (own, search) = (Arc::clone(&self.own), self.names.begin());
                 Box::pin(async move {
@@ -276,7 +334,7 @@ impl Desk for ProgramDesk {
             }
             Effect::Show { command } => self.show(command),
             Effect::KeepSetting { key, value } => ready(Fact::Notice(self.keep(key, &value))),
-            _ => Box::pin(std::future::ready(Vec::new())),
+            effect => self.carry_out_in_table(effect),
         }
     }
 
@@ -289,6 +347,10 @@ impl Desk for ProgramDesk {
             private::replace(&file, start.as_bytes())?;
         }
         self.open_in_editor(&file)
+    }
+
+    fn edit_file(&self, file: &FileLine) -> io::Result<bool> {
+        self.open_in_editor_at(Path::new(&file.path), file.line)
     }
 
     fn edit(&self, text: &str) -> io::Result<String> {
@@ -312,39 +374,6 @@ fn told<E: std::error::Error>(what: &str, done: Result<(), E>) -> Vec<Fact> {
         None => error.to_string(),
     };
     done.err().map(|error| Fact::Notice(format!("{what}: {}", why(error)))).into_iter().collect()
-}
-
-/// The sessions of this directory, newest first.
-fn entries(surroundings: &Surroundings) -> Vec<SessionEntry> {
-    let now = SystemTime::now();
-    let age = |modified: SystemTime| {
-        let seconds = now.duration_since(modified).unwrap_or_default().as_secs();
-        match seconds {
-            0..60 => format!("{seconds} s"),
-            60..3_600 => format!("{} m", seconds / 60),
-            3_600..86_400 => format!("{} h", seconds / 3_600),
-            _ => format!("{} d", seconds / 86_400),
-        }
-    };
-    let here = sessions::here(&surroundings.dirs, &surroundings.cwd);
-    let entry = |it: sessions::Here| SessionEntry {
-        id: it.id,
-        title: it.title,
-        age: age(it.modified),
-        bytes: it.bytes,
-    };
-    here.into_iter().map(entry).collect()
-}
-
-/// The sessions in whose transcripts words stand.
-fn said_in(surroundings: &Surroundings, words: &str) -> Vec<SessionId> {
-    let lower = words.to_lowercase();
-    let has = |path: &Path| {
-        let text = bounded::read_file(path, MOST_TRANSCRIPT).unwrap_or_default();
-        String::from_utf8_lossy(&text).to_lowercase().contains(&lower)
-    };
-    let here = sessions::here(&surroundings.dirs, &surroundings.cwd);
-    here.into_iter().filter(|it| has(&it.path)).map(|it| it.id).collect()
 }
 
 /// The output of this program itself with other arguments: what has a command shows the same in the terminal.
