@@ -1,5 +1,7 @@
 //! The terminal with the real binary: in a pseudo terminal whose screen is an emulator, and in a real tmux.
 
+#[path = "terminal/finds.rs"]
+mod finds;
 #[path = "terminal/starts.rs"]
 mod starts;
 #[path = "terminal/talk.rs"]

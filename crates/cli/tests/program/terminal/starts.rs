@@ -10,10 +10,27 @@ use crate::stage::Stage;
 fn without_a_key_it_says_what_to_set_and_offers_the_demo() {
     let program = Program::alone();
     let mut tty = Tty::start(&program.command([""; 0]));
-    let screen = tty.see("centurion demo --interactive");
+    let screen = tty.see("play the demo");
     assert!(screen.contains("ANTHROPIC_API_KEY"), "{screen}");
+    tty.read_dialog();
+    // Esc goes on without a model, and what was said stays.
+    tty.send("\x1b");
+    tty.wait("the prompt", |screen| !screen.contains("play the demo"));
+    assert!(tty.everything().contains("ANTHROPIC_API_KEY"));
     tty.send("keys are heard\x04");
     tty.see("❯ keys are heard");
+}
+
+#[test]
+fn without_a_key_the_demo_is_played_from_the_first_question() {
+    let program = Program::alone();
+    let mut tty = Tty::start(&program.command([""; 0]));
+    tty.see("play the demo");
+    tty.read_dialog();
+    tty.send("2");
+    tty.wait("the first agent", |screen| screen.contains("writer") && screen.contains("scout"));
+    tty.send("\x03\x03\x04");
+    tty.assert_restored();
 }
 
 #[test]

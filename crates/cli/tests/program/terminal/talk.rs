@@ -193,22 +193,21 @@ fn a_terminal_at_rest_writes_nothing_and_wakes_nothing() {
 }
 
 #[test]
-fn a_session_is_found_by_what_was_said_in_it_and_goes_on() {
-    // Failure 21: sessions missing.
-    let stage = Stage::new(&json!({"lead": ["the answer is 42"], "other": ["something else"]}));
-    for prompt in ["@@lead what is it", "@@other and this"] {
-        stage.run(prompt, &[]).assert_code(0);
-    }
-    let mut tty = Tty::start(&stage.program.command(["--model", stage.model(), "--resume"]));
-    let screen = tty.see("Resume · 2 of 2 here");
-    assert!(screen.contains("what is it") && screen.contains("and this"), "{screen}");
-    tty.send("answer is");
-    tty.see("Resume · 1 of 2 here");
-    tty.send("\r");
-    tty.see("the answer is 42");
-    tty.see("script:");
-    tty.send("again @@lead\r");
-    eventually("the prompt", || said(&stage).iter().any(|it| it == "again @@lead").then_some(()));
+fn news_of_an_agent_begins_a_turn_beside_what_a_person_writes() {
+    // S-209
+    let stage = Stage::new(&json!({
+        "lead": [[agent("@@scout", &json!({"run_in_background": true}))], "it looks", "heard of it"],
+        "scout": [[bash("until [ -e go ]; do sleep 0.05; done")], "found"],
+    }));
+    let mut tty = open(&stage, &["--allowedTools", "Bash(until *)"]);
+    tty.send("go @@lead\r");
+    tty.see("it looks");
+    tty.wait("rest", |screen| !screen.contains("esc stops"));
+    // The draft stays as it is.
+    tty.send("half a thou");
+    std::fs::write(stage.program.scratch.project().join("go"), "").unwrap();
+    let screen = tty.see("heard of it");
+    assert!(screen.contains("❯ half a thou"), "{screen}");
 }
 
 #[test]
