@@ -52,13 +52,16 @@ impl ToolAnswerer {
 
 impl Answerer for ToolAnswerer {
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
-        Box::pin(
-            async move { self.ask(ask).await.map(|answer| reply(&answer)).map_err(Unanswered) },
-        )
+        Box::pin(async move {
+            self.ask(ask).await.map(|answer| reply(&answer)).map_err(Unanswered::by_host)
+        })
     }
 
     /// Such a tool answers about calls, and about nothing else.
     fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
-        Box::pin(std::future::ready(Err(Unanswered(format!("{} cannot be asked", self.name)))))
+        Box::pin(std::future::ready(Err(Unanswered::because(format!(
+            "{} cannot be asked",
+            self.name
+        )))))
     }
 }

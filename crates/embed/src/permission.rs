@@ -91,8 +91,9 @@ pub(crate) struct CallbackAnswerer(pub(crate) AskCallback);
 impl Answerer for CallbackAnswerer {
     fn answer(&self, ask: Ask) -> ReplyFuture<'_> {
         Box::pin(async move {
-            let input = serde_json::from_str(ask.input.get())
-                .map_err(|error| Unanswered(format!("the input cannot be read: {error}")))?;
+            let input = serde_json::from_str(ask.input.get()).map_err(|error| {
+                Unanswered::because(format!("the input cannot be read: {error}"))
+            })?;
             let asked = PermissionAsk {
                 tool: ask.tool,
                 input,
@@ -112,10 +113,11 @@ impl Answerer for CallbackAnswerer {
 
     fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
         let reason = "the program answers no questions of servers".to_owned();
-        Box::pin(std::future::ready(Err(Unanswered(reason))))
+        Box::pin(std::future::ready(Err(Unanswered::because(reason))))
     }
 }
 
 fn raw(input: &Value) -> Result<Box<RawValue>, Unanswered> {
-    to_raw_value(input).map_err(|error| Unanswered(format!("the input cannot be used: {error}")))
+    to_raw_value(input)
+        .map_err(|error| Unanswered::because(format!("the input cannot be used: {error}")))
 }

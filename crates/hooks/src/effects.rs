@@ -50,6 +50,8 @@ impl fmt::Display for HookError {
 pub struct Fired<V> {
     pub verdict: V,
     pub effects: Effects,
+    /// True if a function of the host denied what the event is about: it needs no telling.
+    pub is_denied_by_host: bool,
     /// The number of hooks that ran.
     pub runs: usize,
     /// Such as `PreToolUse:Bash`.

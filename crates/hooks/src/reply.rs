@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::event::{Event, ExitTwo};
 use crate::handler::PromptAction;
-use crate::output::{DecisionWord, HookOutput, RequestDecision, Specific};
+use crate::output::{DecisionWord, HookOutput, RequestDecision, Specific, ToolDecision};
 
 /// The deepest JSON that is parsed.
 const DEEPEST_OUTPUT: usize = 120;
@@ -56,6 +56,8 @@ pub struct Reply {
     pub(crate) refusal: Option<Refusal>,
     /// The reason that the hook had no effect.
     pub(crate) error: Option<String>,
+    /// True if the hook is a function of the host.
+    pub(crate) is_hosts: bool,
 }
 
 /// A model's refusal, and its effect at the event.
@@ -152,6 +154,16 @@ impl Reply {
             Err(why) => reply.error = Some(why),
         }
         reply
+    }
+
+    /// Whether the hook denies a call.
+    pub(crate) fn denies(&self) -> bool {
+        let specific = self.specific();
+        let says_no = specific.is_some_and(|it| {
+            it.permission_decision == Some(ToolDecision::Deny)
+                || matches!(it.decision, Some(RequestDecision::Deny { .. }))
+        });
+        says_no || self.block().is_some()
     }
 
     pub(crate) fn specific(&self) -> Option<&Specific> {

@@ -22,6 +22,7 @@ use crate::event::Event;
 use crate::handler::{Action, CallbackAction, CommandAction, Handler, OnFailure, Waiting};
 use crate::hooks::{Core, Hooks};
 use crate::input::{Common, EventInput, compose, hook_name};
+use crate::origin::HookSource;
 use crate::reply::{End, Ended, Reply};
 use crate::rules::HookRules;
 use crate::watcher::{HookOutcome, HookProgress, HookResponse, HookStarted, LateReply};
@@ -85,6 +86,7 @@ impl Hooks {
         Fired {
             verdict,
             effects: Effects::gather(E::EVENT, &told.hook_name, &replies),
+            is_denied_by_host: replies.iter().any(|reply| reply.is_hosts && reply.denies()),
             runs: handlers.len(),
             hook_name: told.hook_name.clone(),
         }
@@ -148,7 +150,7 @@ fn untold<E: EventInput>(input: &E, error: &serde_json::Error) -> Fired<E::Verdi
     let message = format!("what happened cannot be written as JSON: {error}");
     let error = HookError { hook_name: hook_name.clone(), label: E::EVENT.to_string(), message };
     let effects = Effects { errors: vec![error], ..Effects::default() };
-    Fired { verdict: E::Verdict::default(), effects, runs: 0, hook_name }
+    Fired { verdict: E::Verdict::default(), effects, hook_name, ..Fired::default() }
 }
 
 /// The shared time limit of the hooks at the end of a session: the value from the environment, or the longest timeout
@@ -216,6 +218,7 @@ impl Core {
         {
             reply.block_on_failure(told.event);
         }
+        reply.is_hosts = handler.origin.source == HookSource::Host;
         overflow::shorten(&mut reply, &self.around.overflow_dir, &hook_id);
         self.around.watcher.ended(response(hook_id, told, ended, &reply));
         (reply, left)

@@ -57,7 +57,7 @@ impl Answerers {
         let mut changes = self.0.subscribe();
         let mut open: Vec<OpenQuestion<T>> = Vec::new();
         let mut next = 0;
-        let mut why = Unanswered("all hosts that could answer are gone".to_owned());
+        let mut why = Unanswered::because("all hosts that could answer are gone");
         loop {
             let attached = changes.borrow_and_update().attached.clone();
             open.retain(|question| attached.iter().any(|it| it.number == question.number));
@@ -222,7 +222,7 @@ mod tests {
     const YES: Result<Reply, Unanswered> = Ok(Reply::Allowed { input: None, remember: Vec::new() });
 
     fn gone(why: &str) -> Result<Reply, Unanswered> {
-        Err(Unanswered(why.to_owned()))
+        Err(Unanswered::because(why))
     }
 
     /// Lets the wait continue as far as it can; gives how it ended, if it has.
@@ -265,7 +265,7 @@ mod tests {
         dialogs[0].answer_with(gone("first"));
         assert!(step(&mut wait).is_none());
         dialogs[1].answer_with(gone("second"));
-        assert!(matches!(step(&mut wait), Some(Err(Unanswered(why))) if why == "second"));
+        assert!(matches!(step(&mut wait), Some(Err(why)) if why.reason == "second"));
         let mut wait = answerers.answer(ask());
         assert!(step(&mut wait).is_none());
         dialogs[1].answer_with(gone("second"));

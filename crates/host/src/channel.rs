@@ -125,7 +125,10 @@ pub enum NoResponse {
 
 impl From<NoResponse> for Unanswered {
     fn from(why: NoResponse) -> Self {
-        Self(why.to_string())
+        match why {
+            NoResponse::Failed(_) => Self::by_host(why.to_string()),
+            NoResponse::Gone | NoResponse::Left => Self::because(why.to_string()),
+        }
     }
 }
 

@@ -202,7 +202,7 @@ impl Answerer for TerminalFront {
 }
 
 fn gone() -> Unanswered {
-    Unanswered("the terminal is gone".to_owned())
+    Unanswered::because("the terminal is gone")
 }
 
 /// A question of an agent, as a person is shown it.

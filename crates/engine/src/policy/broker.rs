@@ -122,7 +122,33 @@ pub enum Reply {
 
 /// The reason why an answerer has no answer: it has gone, or cannot answer such a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unanswered(pub String);
+pub struct Unanswered {
+    pub reason: String,
+    /// True if a host has the question before it and failed: it needs no telling of the denial.
+    pub is_told: bool,
+}
+
+impl Unanswered {
+    /// The question was not put, or the answerer has gone.
+    pub fn because(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_told: false }
+    }
+
+    /// The host was asked, and failed.
+    pub fn by_host(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), is_told: true }
+    }
+
+    /// The denial that a question without an answer ends in.
+    fn into_denial(self) -> Reply {
+        let Self { reason, is_told } = self;
+        if is_told {
+            Reply::HostDenied { reason, interrupt: false }
+        } else {
+            Reply::Denied { reason, interrupt: false }
+        }
+    }
+}
 
 pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Result<Reply, Unanswered>> + Send + 'a>>;
 
@@ -198,9 +224,7 @@ impl Broker {
         tokio::select! {
             biased;
             () = cancel.cancelled() => Reply::Cancelled,
-            reply = answerer.answer(ask) => reply.unwrap_or_else(|Unanswered(reason)| {
-                Reply::Denied { reason, interrupt: false }
-            }),
+            reply = answerer.answer(ask) => reply.unwrap_or_else(Unanswered::into_denial),
         }
     }
 }
@@ -266,11 +290,11 @@ mod tests {
         }
 
         fn answer(&self, _: Ask) -> ReplyFuture<'_> {
-            Box::pin(std::future::ready(Err(Unanswered("the host went away".to_owned()))))
+            Box::pin(std::future::ready(Err(Unanswered::because("the host went away"))))
         }
 
         fn elicit(&self, _: Elicitation) -> ElicitFuture<'_> {
-            Box::pin(std::future::ready(Err(Unanswered("the host went away".to_owned()))))
+            Box::pin(std::future::ready(Err(Unanswered::because("the host went away"))))
         }
     }
 

@@ -150,13 +150,14 @@ async fn a_word_of_a_hook_before_a_call_counts_as_far_as_rules_and_people_let_it
 }
 
 #[tokio::test]
-async fn a_denial_has_the_exact_text_and_is_told_everywhere() {
+async fn a_denial_has_the_exact_text_and_a_host_is_not_told_of_its_own() {
     let deny = json!({"permissionDecision": "deny", "permissionDecisionReason": "not today"});
     let bench = Stage::at(Event::PreToolUse, pre(deny)).set(bench(&writing()));
     let told = bench.run("write").await;
     assert_eq!(told.results(), [("PreToolUse:Write hook error: not today".to_owned(), true)]);
     assert_eq!(told.result()["permission_denials"][0]["tool_use_id"], "t1");
-    assert_eq!(told.of("system", Some("permission_denied"))[0]["decision_reason"], "not today");
+    let events = told.of("system", Some("permission_denied"));
+    assert!(events.is_empty(), "the hook is a function of the host: {events:?}");
 }
 
 #[tokio::test]

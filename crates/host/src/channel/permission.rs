@@ -38,12 +38,11 @@ pub fn reply(body: &Value) -> Reply {
             let reason = message.unwrap_or_else(|| "the user said no".to_owned());
             Reply::HostDenied { reason, interrupt }
         }
-        None => denied("the host's answer was not understood"),
+        None => Reply::HostDenied {
+            reason: "the host's answer was not understood".to_owned(),
+            interrupt: false,
+        },
     }
-}
-
-fn denied(reason: &str) -> Reply {
-    Reply::Denied { reason: reason.to_owned(), interrupt: false }
 }
 
 #[cfg(test)]
@@ -63,7 +62,7 @@ mod tests {
             json!(null),
         ] {
             let reply = reply(&no);
-            assert!(matches!(reply, Reply::Denied { .. } | Reply::HostDenied { .. }), "{no}");
+            assert!(matches!(reply, Reply::HostDenied { .. }), "{no}");
         }
     }
 }

@@ -64,7 +64,7 @@ impl Answerer for Client {
             match self.ask(message, ElicitationSchema::new(BTreeMap::new())).await {
                 Ok(_) => Ok(Reply::Allowed { input: None, remember: Vec::new() }),
                 Err((ElicitationAnswer::Cancel, why)) => {
-                    Err(Unanswered(format!("{}, and {why}", ask.reason.text)))
+                    Err(Unanswered::because(format!("{}, and {why}", ask.reason.text)))
                 }
                 Err((_, why)) => {
                     let reason = format!("{}, and {why}", ask.reason.text);
@@ -78,10 +78,10 @@ impl Answerer for Client {
     fn elicit(&self, question: Elicitation) -> ElicitFuture<'_> {
         Box::pin(async move {
             let ElicitationKind::Form { schema } = question.kind else {
-                return Err(Unanswered("pages to visit are not passed on".to_owned()));
+                return Err(Unanswered::because("pages to visit are not passed on"));
             };
             let Ok(schema) = serde_json::from_value(schema) else {
-                return Err(Unanswered("the form cannot be passed on".to_owned()));
+                return Err(Unanswered::because("the form cannot be passed on"));
             };
             let message = format!("The MCP server {} asks: {}", question.server, question.message);
             Ok(match self.ask(message, schema).await {

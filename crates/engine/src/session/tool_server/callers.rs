@@ -50,7 +50,7 @@ impl Answerer for Callers {
         Box::pin(async move {
             let Some(caller) = self.of(&ask.call) else {
                 let why = "and the program that calls has no person to ask";
-                return Err(Unanswered(format!("{} {why}", ask.reason.text)));
+                return Err(Unanswered::because(format!("{} {why}", ask.reason.text)));
             };
             caller.answer(ask).await
         })
@@ -61,9 +61,7 @@ impl Answerer for Callers {
         Box::pin(async move {
             let latest = self.0.lock().last().map(|(_, caller)| Arc::clone(caller));
             let Some(caller) = latest else {
-                return Err(Unanswered(
-                    "no call is under way whose caller can be asked".to_owned(),
-                ));
+                return Err(Unanswered::because("no call is under way whose caller can be asked"));
             };
             caller.elicit(question).await
         })

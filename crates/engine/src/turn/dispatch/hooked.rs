@@ -79,7 +79,8 @@ impl Dispatch {
             let reason = verdict.reason.unwrap_or_else(|| "a hook denied it".to_owned());
             let error = Dispatched::error(&ready.call.id, contain(&message).into_owned());
             let kind = Some("hook".to_owned());
-            let denied = CallDenied { reason, kind, interrupt: false, is_told: false };
+            let is_told = fired.is_denied_by_host;
+            let denied = CallDenied { reason, kind, interrupt: false, is_told };
             return Err(Box::new(Dispatched { denied: Some(denied), ..error }));
         }
         // A hook that was cut off might have said no.
@@ -128,10 +129,14 @@ impl Dispatch {
                     .filter_map(Remember::from_update)
                     .collect(),
             },
-            RequestDecision::Deny { message, interrupt } => Reply::Denied {
-                reason: message.unwrap_or_else(|| "a hook said no".to_owned()),
-                interrupt,
-            },
+            RequestDecision::Deny { message, interrupt } => {
+                let reason = message.unwrap_or_else(|| "a hook said no".to_owned());
+                if fired.is_denied_by_host {
+                    Reply::HostDenied { reason, interrupt }
+                } else {
+                    Reply::Denied { reason, interrupt }
+                }
+            }
         })
     }
 
