@@ -12,6 +12,7 @@ use centurion_protocol::{Block, JsonShape, RecordId, SessionId, World};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
@@ -22,53 +23,63 @@ use crate::output::note;
 
 /// A line of input. Unknown fields are the host's own business.
 #[derive(Deserialize)]
+#[serde(expecting = "an object with a `type`")]
 struct InputLine {
     #[serde(rename = "type")]
     kind: String,
-    message: Option<InputMessage>,
-    uuid: Option<RecordId>,
-    /// The urgency: `now` also stops the run that is under way.
-    priority: Option<Priority>,
-    #[serde(flatten)]
-    handling: Handling,
-    request_id: Option<String>,
+    request_id: Option<Value>,
     request: Option<Value>,
     response: Option<Value>,
 }
 
+/// A line with a message. A field of another shape than its own is told and left out: the host waits for an answer to
+/// the message.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MessageLine {
+    message: Option<InputMessage>,
+    uuid: Option<Value>,
+    /// The urgency: `now` also stops the run that is under way.
+    priority: Option<Value>,
+    /// The text was not typed: it is no command and mentions no files.
+    #[serde(rename = "client_composed")]
+    client_composed: Option<Value>,
+    /// False if the message is only recorded, for the next turn.
+    should_query: Option<Value>,
+    /// A person did not write it.
+    is_synthetic: Option<Value>,
+    /// The writer, where that is not a person.
+    origin: Option<Value>,
+    /// Texts that were pasted and are not part of the message: each a text or a list of blocks.
+    #[serde(rename = "pasted_content")]
+    pasted_content: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(expecting = "a message with `content`")]
 struct InputMessage {
     role: Option<String>,
     content: Box<RawValue>,
 }
 
-/// The handling of a message that its host wants.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Handling {
-    /// The text was not typed: it is no command and mentions no files.
-    #[serde(default, rename = "client_composed")]
-    client_composed: Option<bool>,
-    /// False if the message is only recorded, for the next turn.
-    #[serde(default)]
-    should_query: Option<bool>,
-    /// A person did not write it.
-    #[serde(default)]
-    is_synthetic: Option<bool>,
-    /// The writer, where that is not a person.
-    #[serde(default)]
-    origin: Option<Value>,
-    /// Texts that were pasted and are not part of the message: each a text or a list of blocks.
-    #[serde(default, rename = "pasted_content")]
-    pasted_content: Option<Value>,
+/// A field of a message, if it has the right shape.
+fn field<T: DeserializeOwned>(name: &str, value: Option<&Value>) -> Option<T> {
+    let read = serde_json::from_value(value?.clone());
+    if let Err(error) = &read {
+        note(&format!("warning: the `{name}` of a message does not count: {error}"));
+    }
+    read.ok()
 }
 
-impl Handling {
+impl MessageLine {
     fn manner(&self) -> Manner {
         let mut manner = Manner::default();
-        manner.is_verbatim = self.client_composed == Some(true);
-        manner.is_quiet = self.should_query == Some(false);
-        manner.is_synthetic = self.is_synthetic == Some(true);
+        let composed = self.client_composed.as_ref();
+        // A value that is not understood frees nothing: such a text is no command.
+        manner.is_verbatim =
+            composed.is_some() && field("client_composed", composed) != Some(false);
+        manner.is_quiet = field("shouldQuery", self.should_query.as_ref()) == Some(false);
+        manner.is_synthetic = field("isSynthetic", self.is_synthetic.as_ref()) == Some(true);
         if let Some(origin) = &self.origin
             && !manner.declare(origin)
         {
@@ -259,16 +270,19 @@ impl Input {
         if line.len() > MOST_VALUES && JsonShape::of(line).values > MOST_VALUES {
             return Err(format!("it has more than {MOST_VALUES} values"));
         }
-        let line: InputLine = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let wrong = |error: serde_json::Error| error.to_string();
+        let text = line;
+        let line: InputLine = serde_json::from_slice(text).map_err(wrong)?;
         let kind = line.kind.clone();
         match (kind.as_str(), line) {
-            ("user", InputLine { message: Some(message), uuid, priority, handling, .. }) => {
-                let priority = priority.unwrap_or(Priority::Next);
-                self.take_message(&message, uuid, priority, &handling)?;
+            ("user", _) => {
+                let line: MessageLine = serde_json::from_slice(text).map_err(wrong)?;
+                self.take_message(&line)?;
                 Ok(Taken::Done)
             }
-            ("control_request", InputLine { request_id: Some(id), request: Some(request), .. }) => {
-                Ok(Taken::Request { id, request })
+            // One without a request is answered, too: the host waits for that.
+            ("control_request", InputLine { request_id: Some(Value::String(id)), request, .. }) => {
+                Ok(Taken::Request { id, request: request.unwrap_or_default() })
             }
             ("control_response", InputLine { response: Some(response), .. })
                 if response.get("request_id").is_some_and(Value::is_string) =>
@@ -277,10 +291,9 @@ impl Input {
                 Ok(Taken::Done)
             }
             ("keep_alive", _) => Ok(Taken::Done),
-            ("control_cancel_request", InputLine { request_id: Some(id), .. }) => {
+            ("control_cancel_request", InputLine { request_id: Some(Value::String(id)), .. }) => {
                 Ok(Taken::Withdrawal { id })
             }
-            ("user", _) => Err("a user line needs a message with content".to_owned()),
             ("control_request", _) => {
                 Err("a control_request needs a request_id and a request".to_owned())
             }
@@ -302,25 +315,23 @@ impl Input {
     }
 
     /// Hands what a host says to the session.
-    fn take_message(
-        &self,
-        message: &InputMessage,
-        uuid: Option<RecordId>,
-        priority: Priority,
-        handling: &Handling,
-    ) -> Result<(), String> {
+    fn take_message(&self, line: &MessageLine) -> Result<(), String> {
+        let Some(message) = &line.message else {
+            return Err("a user line needs a message with content".to_owned());
+        };
         if let Some(role) = message.role.as_ref().filter(|role| *role != "user") {
             return Err(format!("a user line cannot have a message of the role `{role}`"));
         }
         let mut blocks = blocks(&message.content)?;
-        let mut manner = handling.manner();
-        let pastes = handling.pastes();
+        let mut manner = line.manner();
+        let pastes = line.pastes();
         manner.pastes = pastes.len();
         blocks.extend(pastes);
         if blocks.is_empty() {
             return Err("the message is empty".to_owned());
         }
-        let id = uuid.unwrap_or_else(|| self.world.record_id());
+        let priority = field("priority", line.priority.as_ref()).unwrap_or(Priority::Next);
+        let id = field("uuid", line.uuid.as_ref()).unwrap_or_else(|| self.world.record_id());
         if self.replay {
             self.print_back(id, blocks.clone(), manner.is_synthetic);
         }

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::args::RunArgs;
@@ -18,27 +19,25 @@ const BOUNDARY: &str = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__";
 struct FirstLine {
     #[serde(rename = "type")]
     kind: String,
-    request: Opening,
+    request: Map<String, Value>,
 }
 
-/// The wishes that flags could express.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// The wishes that flags could express. A field of another shape than its own is left out: the answer to the request
+/// names it, and the other fields count.
+#[derive(Debug, Default)]
 pub(crate) struct Opening {
-    subtype: String,
     system_prompt: Option<Texts>,
     append_system_prompt: Option<String>,
     json_schema: Option<Value>,
     prompt_suggestions: Option<bool>,
     title: Option<String>,
-    exclude_dynamic_sections: Option<Value>,
+    exclude_dynamic_sections: Option<bool>,
     /// The main agent may be one of these.
     agents: Option<Value>,
     /// The names of servers that live in the host.
     sdk_mcp_servers: Option<Value>,
     /// Servers that this program runs or connects to, by name.
     mcp_servers: Option<Map<String, Value>>,
-    #[serde(default)]
     plugins: Vec<Plugin>,
 }
 
@@ -70,12 +69,41 @@ impl Texts {
     }
 }
 
+/// The fields of a request.
+struct RequestFields(Map<String, Value>);
+
+impl RequestFields {
+    /// Takes the field of this name, if it has the right shape.
+    fn take<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
+        serde_json::from_value(self.0.remove(name)?).ok()
+    }
+}
+
 impl Opening {
     /// Reads the first line of a host; `None` if it does not begin a session.
     pub(crate) fn read(line: &[u8]) -> Option<Self> {
         let line: FirstLine = serde_json::from_slice(line).ok()?;
-        let is_opening = line.kind == "control_request" && line.request.subtype == "initialize";
-        is_opening.then_some(line.request)
+        let is_opening = line.kind == "control_request"
+            && line.request.get("subtype").is_some_and(|it| it == "initialize");
+        is_opening.then(|| Self::of(line.request))
+    }
+
+    fn of(request: Map<String, Value>) -> Self {
+        let mut fields = RequestFields(request);
+        let plugins: Vec<Value> = fields.take("plugins").unwrap_or_default();
+        let schema: Option<Map<String, Value>> = fields.take("jsonSchema");
+        Self {
+            system_prompt: fields.take("systemPrompt"),
+            append_system_prompt: fields.take("appendSystemPrompt"),
+            json_schema: schema.map(Value::Object),
+            prompt_suggestions: fields.take("promptSuggestions"),
+            exclude_dynamic_sections: fields.take("excludeDynamicSections"),
+            title: fields.take("title"),
+            agents: fields.take("agents"),
+            sdk_mcp_servers: fields.take("sdkMcpServers"),
+            mcp_servers: fields.take("mcpServers"),
+            plugins: plugins.into_iter().filter_map(|it| serde_json::from_value(it).ok()).collect(),
+        }
     }
 
     /// Whether it wants something that only the start of a session can give.
@@ -91,7 +119,7 @@ impl Opening {
 
     /// Whether the system prompt is to say nothing of the user and the place.
     fn is_the_same_for_all(&self) -> bool {
-        self.exclude_dynamic_sections == Some(Value::Bool(true))
+        self.exclude_dynamic_sections == Some(true)
     }
 
     /// The servers that the start of the session connects, if it waits for this request.
@@ -166,7 +194,6 @@ mod tests {
         assert!(read(&request(json!({"subtype": "initialize", "hooks": null}))).is_some());
         for other in [
             request(json!({"subtype": "interrupt"})),
-            request(json!({"subtype": "initialize", "systemPrompt": 7})),
             request(json!(null)),
             json!({"type": "user", "request": {"subtype": "initialize"}}),
             json!([]),
@@ -174,6 +201,41 @@ mod tests {
             assert!(read(&other).is_none(), "{other}");
         }
         assert!(Opening::read(b"{\"type\": \"control_req").is_none());
+    }
+
+    #[test]
+    fn a_field_of_the_wrong_shape_takes_no_other_along() {
+        let whole = json!({
+            "subtype": "initialize", "systemPrompt": ["a"], "appendSystemPrompt": "b", "title": "c",
+            "jsonSchema": {"type": "object"}, "promptSuggestions": true,
+            "mcpServers": {"s": {"command": "x"}}, "plugins": [{"path": "/p"}],
+        });
+        let names = whole.as_object().unwrap().keys().filter(|name| *name != "subtype");
+        let found = |opening: &Opening| {
+            [
+                opening.system_prompt.is_some(),
+                opening.append_system_prompt.is_some(),
+                opening.title.is_some(),
+                opening.json_schema.is_some(),
+                opening.prompt_suggestions.is_some(),
+                opening.mcp_servers.is_some(),
+                opening.plugins.len() == 1,
+            ]
+            .into_iter()
+            .filter(|is_there| *is_there)
+            .count()
+        };
+        for name in names {
+            let mut broken = whole.clone();
+            broken[name] = json!(7);
+            let line = json!({"type": "control_request", "request_id": "1", "request": broken});
+            let opening = read(&line).unwrap();
+            assert_eq!(found(&opening), 6, "{name}: {opening:?}");
+        }
+        let mut mixed = whole;
+        mixed["plugins"] = json!([7, {"path": "/p"}, {"path": 7}]);
+        let line = json!({"type": "control_request", "request_id": "1", "request": mixed});
+        assert_eq!(found(&read(&line).unwrap()), 7);
     }
 
     #[test]

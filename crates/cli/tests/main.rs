@@ -56,6 +56,8 @@ mod hooks;
 mod host;
 #[path = "program/host_beginnings.rs"]
 mod host_beginnings;
+#[path = "program/host_denials.rs"]
+mod host_denials;
 #[path = "program/host_flags.rs"]
 mod host_flags;
 #[path = "program/host_messages.rs"]

@@ -9,12 +9,15 @@ mod restrictions;
 mod rules;
 mod servers;
 mod settings;
+mod wishes;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use centurion_config::agents::{Color, Vocabulary, read_agents_flag};
+use centurion_config::agents::{
+    AgentOrigin, AgentSource, Color, ReadAgent, Vocabulary, read_json_agent,
+};
 use centurion_engine::{Handle, ReadInstructions};
 use centurion_hooks::HookSet;
 use centurion_mcp::Pool;
@@ -23,7 +26,6 @@ use centurion_permissions::Mode;
 use centurion_protocol::Thinking;
 use centurion_tools::{RewoundFile, StopError};
 use serde_json::{Map, Value, json};
-use thiserror::Error;
 
 pub use self::plugins::{LoadedPlugins, PluginSource, PluginsUnreadable};
 use self::refusal::Refusal;
@@ -101,11 +103,7 @@ impl Control {
     async fn about_session(&self, id: &str, request: SessionRequest) -> Answer {
         let handle = &self.handle;
         Ok(match request {
-            SessionRequest::Initialize(wishes) => {
-                self.channel.introduce();
-                self.apply_initialization(&wishes);
-                self.initialization(&wishes)
-            }
+            SessionRequest::Initialize(wishes) => self.initialize(&wishes),
             SessionRequest::Interrupt { cancel_queued } => self.interrupt(cancel_queued),
             SessionRequest::CancelAsyncMessage { message_uuid } => {
                 json!({"cancelled": handle.withdraw(message_uuid)})
@@ -250,6 +248,21 @@ impl Control {
         Ok(json!({}))
     }
 
+    /// Puts the wishes of a host in force, tells what is wrong with some of them, and says what there is.
+    fn initialize(&self, wishes: &Map<String, Value>) -> Value {
+        self.channel.introduce();
+        let mut problems = wishes::problems(wishes);
+        problems.extend(self.apply_initialization(wishes));
+        for problem in &problems {
+            (self.warn)(&format!("warning: initialize: {problem}"));
+        }
+        let mut answer = self.initialization(wishes);
+        if !problems.is_empty() {
+            answer["problems"] = json!(problems);
+        }
+        answer
+    }
+
     fn initialization(&self, wishes: &Map<String, Value>) -> Value {
         let handle = &self.handle;
         let mut answer = json!({
@@ -353,14 +366,14 @@ async fn stop_task(handle: &Handle, id: &str) -> Answer {
 }
 
 /// The skills that a host lets models invoke: the names of a list, or `all`, which is `None`.
-fn read_skills(said: &Value) -> Result<Option<BTreeSet<String>>, SkillsProblem> {
+fn read_skills(said: &Value) -> Result<Option<BTreeSet<String>>, NoNames> {
     let names = match said {
         Value::Null => return Ok(None),
         Value::String(all) if all == "all" => return Ok(None),
         Value::Array(names) => names,
-        _ => return Err(SkillsProblem),
+        _ => return Err(NoNames),
     };
-    let name = |name: &Value| name.as_str().map(str::to_owned).ok_or(SkillsProblem);
+    let name = |name: &Value| name.as_str().map(str::to_owned).ok_or(NoNames);
     names.iter().map(name).collect::<Result<_, _>>().map(Some)
 }
 
@@ -371,36 +384,23 @@ struct SkillsProblem;
 
 impl Control {
     /// Applies what the host brings and asks for: functions that are hooks, agents, servers that live in it,
-    /// and lines about agents at work.
-    fn apply_initialization(&self, request: &Map<String, Value>) {
+    /// and lines about agents at work. Returns what is wrong with some of it; the rest is in force.
+    fn apply_initialization(&self, request: &Map<String, Value>) -> Vec<String> {
         let handle = &self.handle;
-        self.restrict(request);
+        let mut problems = self.restrict(request);
         let hooks = request.get("hooks").filter(|hooks| hooks.is_object());
         if let (Some(_), Some(origin)) = (hooks, &self.hook_policy) {
-            (self.warn)(&format!(
-                "warning: initialize: {origin} leaves hooks to plugins; those of the host are off"
-            ));
+            problems.push(format!("{origin} leaves hooks to plugins; those of the host are off"));
         } else if let Some(hooks) = hooks {
             let set = HookSet::from_host(hooks);
-            for problem in set.problems() {
-                (self.warn)(&format!("warning: initialize: {problem}"));
-            }
-            handle.add_hooks(set);
+            problems.extend(set.problems().iter().map(ToString::to_string));
+            handle.set_host_hooks(set);
         }
         if let Some(agents) = request.get("agents").filter(|agents| agents.is_object()) {
-            match read_agents_flag(
-                &agents.to_string(),
-                Path::new("initialize"),
-                &Vocabulary::default(),
-            ) {
-                Ok(agents) => handle.add_agents(agents),
-                Err(error) => (self.warn)(&format!("warning: initialize: {error}")),
-            }
+            handle.add_agents(read_agents(agents, &mut problems));
         }
-        match request.get("skills").map(read_skills) {
-            Some(Ok(chosen)) => handle.choose_skills(chosen),
-            None => {}
-            Some(Err(problem)) => (self.warn)(&format!("warning: initialize: {problem}")),
+        if let Some(Ok(chosen)) = request.get("skills").map(read_skills) {
+            handle.choose_skills(chosen);
         }
         if let Some(is_wanted) = request.get("forwardSubagentText").and_then(Value::as_bool) {
             handle.forward_text(is_wanted);
@@ -416,5 +416,6 @@ impl Control {
             wishes.add_rules(handle, name);
             servers::add_host_server(handle, &self.pool, name, wishes.timeout);
         }
+        problems
     }
 }

@@ -346,6 +346,9 @@ fn an_interrupt_spares_agents_in_the_background_only_where_they_can_be_ended_one
             assert!(!seen.iter().any(is_told));
             program.scratch.write("go", "");
             seen.extend(host.until(|event| event["type"] == "result"));
+        } else if !seen.iter().any(is_told) {
+            // The result does not wait for the agent and its command to end.
+            seen.extend(host.until(is_told));
         }
         // An interrupt that ends agents begins no turn: the next result is that of the next prompt.
         host.say("next");

@@ -109,8 +109,8 @@ pub(crate) struct SessionUsage {
 /// Additions of plugins and hosts to a session.
 #[derive(Default)]
 struct Added {
-    /// Keeps the hooks of hosts in force.
-    hooks: Vec<Registration>,
+    /// Keeps the hooks of the host in force.
+    hooks: Option<Registration>,
     /// Keeps the hooks of plugins in force.
     plugin_hooks: Vec<Registration>,
     /// Keeps the functions of the lead's host in force, in a member's process.
@@ -293,10 +293,12 @@ impl Shared {
         }
     }
 
-    /// Adds hooks for the rest of the session.
-    pub(crate) fn add_hooks(&self, set: HookSet) {
+    /// Puts the hooks of the host in the place of earlier ones.
+    pub(crate) fn set_host_hooks(&self, set: HookSet) {
         let registration = self.delegation.builder.hooks.add(Scope::Session, set);
-        self.added.lock().hooks.push(registration);
+        // The earlier ones go when these are in force: no event falls in between.
+        let earlier = self.added.lock().hooks.replace(registration);
+        drop(earlier);
     }
 
     /// In a member's process: puts the functions of the lead's host in the place of earlier ones.

@@ -217,9 +217,9 @@ impl Handle {
         Some(notes)
     }
 
-    /// Adds hooks for the rest of the session.
-    pub fn add_hooks(&self, set: HookSet) {
-        self.0.add_hooks(set);
+    /// Puts the hooks of the host in the place of earlier ones.
+    pub fn set_host_hooks(&self, set: HookSet) {
+        self.0.set_host_hooks(set);
     }
 
     /// The servers of the main agent, each with whether it is switched on.

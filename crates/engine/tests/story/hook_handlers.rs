@@ -310,7 +310,7 @@ async fn every_run_of_a_hook_is_an_event_for_those_who_want_to_see_it() {
     let mut session =
         bench.open(centurion_engine::Start::New(world.session_id()), None, &watcher).await;
     // Hooks may also come while the session is there.
-    session.handle().add_hooks(settings_hooks(Event::Stop, &json!([verdict(&json!({}))])));
+    session.handle().set_host_hooks(settings_hooks(Event::Stop, &json!([verdict(&json!({}))])));
     session.handle().submit(world.record_id(), vec![Block::text("write")]);
     session.handle().close();
     let outcome = session.run().await;

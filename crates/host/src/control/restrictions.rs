@@ -64,8 +64,8 @@ impl Control {
         }
     }
 
-    /// Puts what a host's `initialize` restricts in force.
-    pub(super) fn restrict(&self, request: &Map<String, Value>) {
+    /// Puts what a host's `initialize` restricts in force. Returns what is wrong with it.
+    pub(super) fn restrict(&self, request: &Map<String, Value>) -> Vec<String> {
         let stops = request.get("perTaskStopAffordance").and_then(Value::as_bool);
         // The first request decides.
         self.declarations.stops_single_tasks.get_or_init(|| stops.unwrap_or(false));
@@ -73,23 +73,23 @@ impl Control {
         if let Some(text) = plan.filter(|text| !text.trim().is_empty()) {
             self.handle.instruct_planning(text.to_owned());
         }
-        if let Some(aliases) = request.get("toolAliases").filter(|it| !it.is_null()) {
-            self.redirect_tools(aliases);
-        }
+        let aliases = request.get("toolAliases").filter(|it| !it.is_null());
+        aliases.map(|aliases| self.redirect_tools(aliases)).unwrap_or_default()
     }
 
-    fn redirect_tools(&self, aliases: &Value) {
+    fn redirect_tools(&self, aliases: &Value) -> Vec<String> {
         let pairs = aliases.as_object().into_iter().flatten();
         // A tool that is to be another one does not run as itself, even if the other one has no name.
         let pairs =
             pairs.map(|(name, to)| (name.clone(), to.as_str().unwrap_or_default().to_owned()));
         let aliases: HashMap<String, String> = pairs.collect();
-        for (name, _) in aliases.iter().filter(|(_, target)| target.is_empty()) {
-            (self.warn)(&format!(
-                "warning: initialize: `toolAliases` names no tool for `{name}`, which cannot be called"
-            ));
-        }
+        let nowhere = aliases.iter().filter(|(_, target)| target.is_empty());
+        let problem = |(name, _): (&String, _)| {
+            format!("`toolAliases` names no tool for `{name}`, which cannot be called")
+        };
+        let problems = nowhere.map(problem).collect();
         self.handle.redirect_tools(aliases);
+        problems
     }
 }
 
