@@ -13,7 +13,9 @@ use centurion_host::{
     Control, Declarations, Front, Fronts, JsonView, OutputQueue, PluginSource, StreamView,
     TranscriptMirror,
 };
-use centurion_protocol::{Block, Outcome, SystemWorld, World};
+use centurion_model::Model;
+use centurion_protocol::{Block, Outcome, SystemWorld, Thinking, World};
+use centurion_tools::NameSearch;
 
 use crate::args::{InputFormat, OutputFormat, RunArgs};
 use crate::configuration::Configuration;
@@ -167,6 +169,46 @@ async fn run_session(
     }
     let ended = if has_garbage && matches!(ended, Ended::Well) { Ended::Badly } else { ended };
     Ok((ended, lasting, remembering))
+}
+
+/// The control of a host over a session that began with this model and thinking.
+fn control(
+    host: &Arc<HostChannel>,
+    lasting: &Lasting,
+    handle: &Handle,
+    (model, thinking): (Model, Thinking),
+    declarations: Declarations,
+) -> Control {
+    Control {
+        channel: Arc::clone(host),
+        handle: handle.clone(),
+        limits: lasting.limits.clone(),
+        model,
+        thinking,
+        display: lasting.display.clone(),
+        pool: Arc::clone(&lasting.pool),
+        plugins: Arc::clone(&lasting.plugins) as Arc<dyn PluginSource>,
+        settings: Arc::new(lasting.settings.clone()),
+        hook_policy: lasting.hook_policy.clone(),
+        warn: note,
+        declarations,
+        names: NameSearch::default(),
+    }
+}
+
+/// Runs the hooks of a beginning, and nothing else.
+async fn begin_only(session: &mut Session, signals: &mut Signals) -> Ended {
+    tokio::select! {
+        biased;
+        code = signals.next() => Ended::BySignal(code),
+        began = session.begin_only() => match began {
+            None => Ended::Well,
+            Some(reason) => {
+                note(&format!("error: a hook ended the beginning: {reason}"));
+                Ended::Badly
+            }
+        },
+    }
 }
 
 /// The places that a session tells of itself.

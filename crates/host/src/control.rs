@@ -24,7 +24,7 @@ use centurion_mcp::Pool;
 use centurion_model::{Model, SharedDisplay, ThinkingDisplay};
 use centurion_permissions::Mode;
 use centurion_protocol::Thinking;
-use centurion_tools::{RewoundFile, StopError};
+use centurion_tools::{NameSearch, RewoundFile, StopError};
 use serde_json::{Map, Value, json};
 
 pub use self::plugins::{LoadedPlugins, PluginSource, PluginsUnreadable};
@@ -61,6 +61,8 @@ pub struct Control {
     pub warn: fn(&str),
     /// Declarations of the host about itself, when it begins.
     pub declarations: Declarations,
+    /// Searches for names of files: the last one counts.
+    pub names: NameSearch,
 }
 
 impl Control {
@@ -180,6 +182,11 @@ impl Control {
         match request {
             DeskRequest::ReadFile { path, max_bytes, encoding } => {
                 files::read(handle, &path, max_bytes, encoding)
+            }
+            DeskRequest::FileSuggestions { query } => {
+                let names = handle.file_names(query, &self.names).await;
+                let found = names.into_iter().map(|path| json!({"path": path}));
+                Ok(json!({"suggestions": found.collect::<Vec<_>>()}))
             }
             DeskRequest::SeedReadState { path, mtime } => files::seed(handle, &path, mtime),
             DeskRequest::RegisterRepoRoot(root) => self.register_root(&root).await,
@@ -377,10 +384,24 @@ fn read_skills(said: &Value) -> Result<Option<BTreeSet<String>>, NoNames> {
     names.iter().map(name).collect::<Result<_, _>>().map(Some)
 }
 
-/// A value for skills that is neither names nor all of them.
-#[derive(Debug, Error)]
-#[error("`skills` is neither a list of names nor `all`, and is not heard")]
-struct SkillsProblem;
+/// The agents that a host brings. One that cannot be read keeps no other away.
+fn read_agents(brought: &Value, problems: &mut Vec<String>) -> Vec<ReadAgent> {
+    let mut agents = Vec::new();
+    for (name, agent) in brought.as_object().into_iter().flatten() {
+        let (source, path) = (AgentSource::Flag, PathBuf::from("--agents"));
+        let origin = AgentOrigin { source, path, plugin: None };
+        match read_json_agent(name, agent, origin, 1, &Vocabulary::default()) {
+            Ok(read) => agents.push(read),
+            Err(errors) => {
+                problems.extend(errors.iter().map(|error| format!("`agents`: {error}")));
+            }
+        }
+    }
+    agents
+}
+
+/// A value for skills that is neither names nor all of them; the problems of the request tell of it.
+struct NoNames;
 
 impl Control {
     /// Applies what the host brings and asks for: functions that are hooks, agents, servers that live in it,

@@ -14,6 +14,7 @@ mod disk;
 pub mod edit;
 mod enter_plan_mode;
 mod exit_plan_mode;
+mod file_names;
 mod git;
 mod glob;
 mod grep;
@@ -59,6 +60,7 @@ pub use context::{
 };
 pub use edit::Edit;
 pub use exit_plan_mode::Plan;
+pub use file_names::NameSearch;
 pub use git::{GitPlaces, GitText, InstalledGit};
 pub use glob::Glob;
 pub use grep::Grep;

@@ -10,6 +10,7 @@ use centurion_files::private;
 use centurion_host::SettingsDesk as _;
 use centurion_journal::MOST_TRANSCRIPT;
 use centurion_protocol::bounded;
+use centurion_tools::NameSearch;
 use centurion_tui::{
     Desk, DeskFuture, Effect, Fact, FileLine, Happening, TableChange, TableOf, TerminalFront,
     Theme, Tui, lines_of,
@@ -19,7 +20,6 @@ use tokio::io::AsyncReadExt as _;
 
 use super::files::TerminalFiles;
 use super::key_files::KeyFiles;
-use super::names::NameSearch;
 use super::own_commands::OwnCommands;
 use super::own_shell::{self, OwnShells};
 use super::tables::Tables;
@@ -288,7 +288,7 @@ impl Desk for ProgramDesk {
                             .collect();
                     }
                     let walk = move || {
-                        let files = search.files_like(&surroundings.cwd, &word);
+                        let files = search.files_like(&surroundings.cwd, &word, &|_| true);
                         files.map(|files| Fact::Files { word, files }).into_iter().collect()
                     };
                     tokio::task::spawn_blocking(walk).await.unwrap_or_default()

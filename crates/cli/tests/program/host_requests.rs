@@ -44,6 +44,7 @@ fn every_request_of_the_protocol_is_answered_and_nothing_hangs() {
         json!({"subtype": "set_mcp_permission_mode_override", "serverName": "nobody", "mode": "auto"}),
         json!({"subtype": "background_tasks"}),
         json!({"subtype": "background_tasks", "tool_use_id": "toolu_9"}),
+        json!({"subtype": "file_suggestions", "query": "x"}),
     ] {
         let answer = host.ask(&request);
         assert_eq!(answer["subtype"], "success", "{request}: {answer}");
@@ -412,13 +413,17 @@ fn a_host_calls_tools_and_reads_pages_of_servers_beside_the_conversation() {
     for more in [
         json!({"check_permissions": true}),
         json!({"input_files": [{"name": "a", "lane_path": "/a"}]}),
+        json!({"expires_at": "2020-01-01T00:00:00Z"}),
+        json!({"expires_at": "soon"}),
     ] {
         assert_eq!(
             host.ask(&call(more))["error_code"],
             "invalid_request",
-            "it is not run unchecked"
+            "it is not run unchecked or late"
         );
     }
+    let in_time = host.ask(&call(json!({"expires_at": "2999-01-01T00:00:00+01:00"})));
+    assert_eq!(in_time["response"]["isError"], false, "{in_time}");
     let page = json!({"subtype": "mcp_read_resource", "serverName": "py", "uri": "ui://panel"});
     let page = host.ask(&page);
     let content = json!([{"uri": "ui://panel", "mimeType": "text/html", "text": "<p>hello</p>"}]);

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use centurion_hooks::ListedHook;
 use centurion_hooks::events::DirectoryAdded;
 use centurion_mcp::{CallError, CallOptions, CallOutput, Connection, tool_name};
 use centurion_permissions::{Access, Call, Mode, Rule, RuleKind, RuleOrigin, RuleSource, Verdict};
 use centurion_protocol::{Effort, ToolUseId};
-use centurion_tools::{DiskLinks, FileView, OutputTail, ToolError, resolve, view_file};
+use centurion_tools::{DiskLinks, FileView, NameSearch, OutputTail, ToolError, resolve, view_file};
 use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
@@ -91,6 +92,16 @@ impl Handle {
             Verdict::Allow => Ok(path),
             Verdict::Ask | Verdict::Deny => Err(FileRefused::Denied(decision.reason.to_string())),
         }
+    }
+
+    /// The names below the main agent's directory that fit a word best, without those that may not be read. Empty if
+    /// another search has begun meanwhile.
+    pub async fn file_names(&self, word: String, searches: &NameSearch) -> Vec<String> {
+        let Some(agent) = self.0.main_agent() else { return Vec::new() };
+        let (root, may_read) = (agent.workspace.cwd(), Arc::clone(&agent.workspace.may_read));
+        let search = searches.begin();
+        let walk = move || search.files_like(&root, &word, &*may_read);
+        tokio::task::spawn_blocking(walk).await.ok().flatten().unwrap_or_default()
     }
 
     /// The end of the output of a shell in the background; `None` if there is no such shell.

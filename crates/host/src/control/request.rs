@@ -174,6 +174,9 @@ pub(super) enum DeskRequest {
         #[serde(default)]
         encoding: Encoding,
     },
+    FileSuggestions {
+        query: String,
+    },
     SeedReadState {
         path: String,
         /// In milliseconds.

@@ -1,4 +1,5 @@
-//! Names of files for `@`: those that fit a word best, without those that git ignores. The next key cancels a search.
+//! Names of files for `@`: those that fit a word best, without those that git ignores. The next search cancels one that
+//! still runs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,30 +12,38 @@ const MOST_LOOKED_AT: usize = 200_000;
 /// The most names that a search gives.
 const MOST_FOUND: usize = 30;
 
-/// The searches of a terminal, of which the last one counts.
+/// The searches of one front, of which the last one counts.
 #[derive(Clone, Default)]
-pub(super) struct NameSearch(Arc<AtomicU64>);
+pub struct NameSearch(Arc<AtomicU64>);
 
 impl NameSearch {
     /// Begins a search: those before it end.
-    pub(super) fn begin(&self) -> Search {
+    pub fn begin(&self) -> Search {
         let number = self.0.fetch_add(1, Ordering::Relaxed) + 1;
         Search { newest: Arc::clone(&self.0), number }
     }
 }
 
-pub(super) struct Search {
+/// One search.
+pub struct Search {
     newest: Arc<AtomicU64>,
     number: u64,
 }
 
 impl Search {
-    pub(super) fn is_over(&self) -> bool {
+    /// Whether another one has begun.
+    pub fn is_over(&self) -> bool {
         self.newest.load(Ordering::Relaxed) != self.number
     }
 
-    /// The names below a directory that fit a word, the best first; `None` if another search has begun.
-    pub(super) fn files_like(&self, root: &Path, word: &str) -> Option<Vec<String>> {
+    /// The names below a directory that fit a word, the best first; `None` if another search has begun. Directories end
+    /// with `/`. What may not be seen is not found, and no directory that may not be seen is entered.
+    pub fn files_like(
+        &self,
+        root: &Path,
+        word: &str,
+        may_see: &(dyn Fn(&Path) -> bool + Send + Sync),
+    ) -> Option<Vec<String>> {
         let walk = WalkBuilder::new(root)
             .hidden(false)
             .require_git(false)
@@ -47,6 +56,9 @@ impl Search {
             }
             let Ok(entry) = entry else { continue };
             let Ok(path) = entry.path().strip_prefix(root) else { continue };
+            if !entry.path().ancestors().take(path.components().count()).all(may_see) {
+                continue;
+            }
             let mut name = path.to_string_lossy().into_owned();
             if entry.file_type().is_some_and(|kind| kind.is_dir()) {
                 name.push('/');
@@ -121,8 +133,9 @@ mod tests {
         let files =
             ["src/main.rs", "src/model/agents.rs", "docs/manual.md", "a/main_menu.rs", ".env"];
         let root = tree(&files);
-        let found =
-            |word: &str| NameSearch::default().begin().files_like(root.path(), word).unwrap();
+        let found = |word: &str| {
+            NameSearch::default().begin().files_like(root.path(), word, &|_| true).unwrap()
+        };
         assert_eq!(found("main")[0], "src/main.rs");
         assert_eq!(found("mag")[0], "src/model/agents.rs");
         assert_eq!(found("src/ag")[0], "src/model/agents.rs");
@@ -136,8 +149,17 @@ mod tests {
     fn what_git_ignores_is_not_offered() {
         let root = tree(&["kept.rs", "out/kept.o", "sub/kept.log", ".git/kept"]);
         std::fs::write(root.path().join(".gitignore"), "out/\n*.log\n").unwrap();
-        let found = NameSearch::default().begin().files_like(root.path(), "kept");
+        let found = NameSearch::default().begin().files_like(root.path(), "kept", &|_| true);
         assert_eq!(found.unwrap(), ["kept.rs"]);
+    }
+
+    #[test]
+    fn what_may_not_be_seen_is_not_offered() {
+        let root = tree(&["keys/name", "names/a", "name"]);
+        let keys = root.path().join("keys");
+        let search = NameSearch::default().begin();
+        let found = search.files_like(root.path(), "name", &|path| path != keys);
+        assert_eq!(found.unwrap(), ["name", "names/", "names/a"]);
     }
 
     #[test]
@@ -146,7 +168,7 @@ mod tests {
         let searches = NameSearch::default();
         let first = searches.begin();
         let second = searches.begin();
-        assert_eq!(first.files_like(root.path(), "a"), None);
-        assert_eq!(second.files_like(root.path(), "a").unwrap(), ["a"]);
+        assert_eq!(first.files_like(root.path(), "a", &|_| true), None);
+        assert_eq!(second.files_like(root.path(), "a", &|_| true).unwrap(), ["a"]);
     }
 }
