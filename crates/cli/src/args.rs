@@ -4,8 +4,7 @@ mod foreign;
 
 use std::path::PathBuf;
 
-use centurion_config::settings::LevelChoice;
-use centurion_engine::ToolChoice;
+use centurion_engine::{SetupTrigger, ToolChoice};
 use centurion_mcp::tool_name;
 use centurion_model::{Beta, RequestExtras, SharedDisplay, ThinkingDisplay};
 use centurion_permissions::Mode;
@@ -303,6 +302,18 @@ pub(crate) struct SessionArgs {
     #[arg(long)]
     pub(crate) no_session_persistence: bool,
 
+    /// Run the Setup hooks of `init` before the session begins
+    #[arg(long)]
+    pub(crate) init: bool,
+
+    /// Run the hooks of a beginning, with those of `init`, and end without asking a model
+    #[arg(long, conflicts_with_all = ["continue_last", "resume"])]
+    pub(crate) init_only: bool,
+
+    /// Run the Setup hooks of `maintenance` before the session begins
+    #[arg(long, conflicts_with_all = ["init", "init_only"])]
+    pub(crate) maintenance: bool,
+
     /// The name of the session, for lists of sessions
     #[arg(short, long, value_name = "NAME", value_parser = session_name)]
     pub(crate) name: Option<String>,
@@ -499,6 +510,14 @@ impl RunArgs {
                 self.permissions.permission_prompt_tool == Some(PromptTool::Stdio)
                     && format.input_format != InputFormat::StreamJson,
                 "--permission-prompt-tool stdio needs --input-format stream-json, where answers come from",
+            ),
+            (
+                session.init_only && format.input_format == InputFormat::StreamJson,
+                "--init-only asks no model and reads no lines of a host",
+            ),
+            (
+                session.init_only && self.prompt.is_some(),
+                "--init-only asks no model, so a prompt has no effect",
             ),
             (session.fork_session && !resumes, "--fork-session needs --continue or --resume"),
             (

@@ -88,6 +88,7 @@ pub(crate) fn extensions(
         asked_tools: named_tools(&args.permissions.allowed_tools),
         server_patience: patience,
         elicitations,
+        setup: args.session.setup(),
         tools: Vec::new(),
     };
     Ok((extensions, pool))

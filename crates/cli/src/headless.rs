@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use anyhow::bail;
-use centurion_engine::{Mirror, Remembering, Session, View};
+use centurion_engine::{Handle, Mirror, Remembering, Session, View};
 use centurion_host::{
-    Control, Declarations, Front, Fronts, JsonView, OutputQueue, PluginSource, StreamView,
-    TranscriptMirror,
+    Control, Declarations, Front, Fronts, HostChannel, JsonView, OutputQueue, PluginSource,
+    StreamView, TranscriptMirror,
 };
 use centurion_model::Model;
 use centurion_protocol::{Block, Outcome, SystemWorld, Thinking, World};
@@ -41,7 +41,8 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         note(&format!("warning: {warning}"));
     }
     let streams_input = args.format.input_format == InputFormat::StreamJson;
-    let prompt = if streams_input { None } else { Some(prompt(&args)?) };
+    let asks = !streams_input && !args.session.init_only;
+    let prompt = asks.then(|| prompt(&args)).transpose()?;
     let mut lines = match (streams_input, args.format.await_initialize) {
         (false, _) => None,
         (true, false) => Some(HostLines::open().await),
@@ -63,7 +64,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     if let Err(error) = &ended
         && args.format.output_format == OutputFormat::StreamJson
     {
-        refused_resume::tell(&*front, error, args.session.resume.flatten());
+        refused_resume::tell(&*front, error, args.session.resumed_id());
     }
     let Finished { written, signal, was_told } = finish(&*front, &output, &mut signals).await;
     if let Err(error) = &written {
@@ -99,7 +100,7 @@ async fn run_session(
     output: &Arc<OutputQueue>,
     signals: &mut Option<Signals>,
 ) -> anyhow::Result<(Ended, Lasting, Option<Remembering>)> {
-    let streams_input = prompt.is_none();
+    let streams_input = args.format.input_format == InputFormat::StreamJson;
     let world: Arc<dyn World> = Arc::new(SystemWorld);
     let configuration = Configuration::load(surroundings, &args.settings)?;
     configuration.warn();
@@ -127,20 +128,7 @@ async fn run_session(
         handle.rename(name);
     }
     let input = lasting.host.as_ref().map(|host| Input {
-        control: Control {
-            channel: Arc::clone(host),
-            handle: handle.clone(),
-            limits: lasting.limits.clone(),
-            model,
-            thinking,
-            display: lasting.display.clone(),
-            pool: Arc::clone(&lasting.pool),
-            plugins: Arc::clone(&lasting.plugins) as Arc<dyn PluginSource>,
-            settings: Arc::new(lasting.settings.clone()),
-            hook_policy: lasting.hook_policy.clone(),
-            warn: note,
-            declarations,
-        },
+        control: control(host, &lasting, &handle, (model, thinking), declarations),
         output: Arc::clone(output),
         world: Arc::clone(&world),
         session: session.id(),
@@ -154,9 +142,15 @@ async fn run_session(
     // Beside the run, which does not wait for it: what is not reached today is reached another day.
     let sweeping = sweep.map(|sweep| tokio::task::spawn_blocking(move || sweep.run()));
     let signals = signals.insert(Signals::new()?);
+    let working = async {
+        if args.session.init_only {
+            return begin_only(&mut session, signals).await;
+        }
+        drive(&mut session, input.as_ref().zip(lines.as_mut()), output, signals).await
+    };
     let ended = tokio::select! {
         biased;
-        ended = drive(&mut session, input.as_ref().zip(lines.as_mut()), output, signals) => ended,
+        ended = working => ended,
         never = &mut telling => match never {},
     };
     // Input that was not understood makes the run end badly.

@@ -47,6 +47,7 @@ pub(crate) fn is_wanted(args: &RunArgs) -> bool {
     let is_text = args.format.output_format == OutputFormat::Text
         && args.format.input_format == InputFormat::Text;
     !args.print
+        && !args.session.init_only
         && !args.format.verbose
         && is_text
         && io::stdin().is_terminal()

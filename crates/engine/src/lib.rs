@@ -96,8 +96,8 @@ pub use session::{
     AgentOptions, AgentSpending, AsideError, AskToEndError, Base, CAPABILITIES, DirectoryRefused,
     ExplainError, Extensions, FILE_HISTORY, FileRefused, Handle, MemberStanding, ModelChange,
     OpenError, Options, PROTOCOL_VERSION, PermissionOptions, PluginParts, ReadInstructions,
-    Remembering, ResumePoint, ServerCallError, Session, Start, Storage, TeamMember, TeamMessage,
-    TeamReport, TellError, Told, ToolReply, ToolServer,
+    Remembering, ResumePoint, ServerCallError, Session, SetupTrigger, Start, Storage, TeamMember,
+    TeamMessage, TeamReport, TellError, Told, ToolReply, ToolServer,
 };
 pub use tools::agent_tool::Explanation;
 pub use toolset::servers::{

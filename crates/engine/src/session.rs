@@ -16,6 +16,7 @@ mod report;
 mod results;
 mod rewind;
 mod run_once;
+mod setup;
 mod side_question;
 mod steering;
 mod suggestion;
@@ -46,8 +47,8 @@ use self::memory::MainMemory;
 pub use self::memory::Remembering;
 pub use self::open::{CAPABILITIES, FILE_HISTORY, OpenError, PROTOCOL_VERSION};
 pub use self::options::{
-    AgentOptions, Base, Extensions, Options, PermissionOptions, PluginParts, ResumePoint, Start,
-    Storage,
+    AgentOptions, Base, Extensions, Options, PermissionOptions, PluginParts, ResumePoint,
+    SetupTrigger, Start, Storage,
 };
 use self::results::Results;
 use self::run_once::{RunEnd, log_fault, or_log};
@@ -87,6 +88,8 @@ pub struct Session {
     broken_lines: usize,
     /// The source of this start, until hooks have been told.
     begins: Option<&'static str>,
+    /// The Setup hooks that run before that.
+    setup: Option<SetupTrigger>,
     server_patience: ServerPatience,
     elicitations: Arc<Elicitations>,
     /// True if what the user may say next is asked for.

@@ -78,6 +78,7 @@ struct Facts {
 /// compile.
 const FIRED: &[Event] = &[
     Event::SessionStart,
+    Event::Setup,
     Event::InstructionsLoaded,
     Event::UserPromptSubmit,
     Event::UserPromptExpansion,
@@ -249,7 +250,7 @@ impl Event {
     }
 
     /// Whether hooks get a file in which they may set variables for commands.
-    pub(crate) fn has_env_file(self) -> bool {
+    pub fn has_env_file(self) -> bool {
         matches!(self, Self::SessionStart | Self::Setup | Self::CwdChanged | Self::FileChanged)
     }
 

@@ -70,7 +70,7 @@ impl Agent {
         let Some((hooks, shared)) = hooks.zip(self.shared.upgrade()) else {
             return Fired::default();
         };
-        if matches!(E::EVENT, Event::SessionStart | Event::CwdChanged | Event::FileChanged) {
+        if E::EVENT.has_env_file() {
             // These hooks are given a file there, to set variables in.
             let place = &self.workspace.output_dir;
             if let Err(error) = create_directory(place) {

@@ -116,7 +116,6 @@ impl Session {
         if let Some(agent) = &asked {
             main.become_agent(agent, &shared, &flags, &options.base.cwd).await?;
         }
-        let builder = &shared.delegation.builder;
         let agent_hooks = main.register_hooks(&shared, &identity);
         let extensions = options.extensions;
         shared.set_plugins(extensions.plugins, extensions.plugin_hooks);
@@ -152,7 +151,7 @@ impl Session {
             context,
             tells_notes_aside: main.prompt.is_the_same_for_all,
         };
-        let driver = builder.driver(&shared, agent, parts)?;
+        let driver = shared.delegation.builder.driver(&shared, agent, parts)?;
         restore_work(&shared, &driver.journal, schedules, is_resumed.then_some(agents)).await?;
         let mut init = init(&shared, &driver, &options.base.additional_directories);
         init.plugins = shared.plugins();
@@ -165,6 +164,7 @@ impl Session {
             results: Results::default(),
             broken_lines: loaded.broken_lines,
             begins: Some(begins),
+            setup: extensions.setup,
             server_patience: extensions.server_patience,
             elicitations: extensions.elicitations,
             suggests: options.suggests_prompts,

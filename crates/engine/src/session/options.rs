@@ -364,4 +364,23 @@ pub struct Extensions {
     pub server_patience: ServerPatience,
     /// The receiver of servers' questions.
     pub elicitations: Arc<Elicitations>,
+    /// The Setup hooks that run before the session begins, where the program was started for them.
+    pub setup: Option<SetupTrigger>,
+}
+
+/// The reason why Setup hooks run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetupTrigger {
+    Init,
+    Maintenance,
+}
+
+impl SetupTrigger {
+    /// Its name for hooks.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Init => "init",
+            Self::Maintenance => "maintenance",
+        }
+    }
 }

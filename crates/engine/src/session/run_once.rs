@@ -177,7 +177,7 @@ impl Session {
             if let Some(memory) = &self.memory {
                 memory.prepare(&self.shared);
             }
-            self.driver.begin(source, cancel).await;
+            self.begin(source, cancel).await;
             *items = self.shared.queue.pending(None);
         } else {
             // Hooks are asked about what changed since the last look: before that is forgotten.

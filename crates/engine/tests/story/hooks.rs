@@ -25,8 +25,10 @@ use crate::hook_stage::{Stage, every_event};
 
 /// Events that these stories do not make happen. The tests of the whole program do:
 /// `every_hook_event_reaches_the_sdk_for_typescript` and, in detail, `every_event_of_a_session_reaches_a_command`,
-/// `hooks_take_a_task_back_and_keep_one_open`, those of `hook_events`, and those of worktrees that hooks make.
-const ELSEWHERE: [Event; 10] = [
+/// `hooks_take_a_task_back_and_keep_one_open`, `the_hooks_of_a_setup_run_before_those_of_the_start`, those of
+/// `hook_events`, and those of worktrees that hooks make.
+const ELSEWHERE: [Event; 11] = [
+    Event::Setup,
     Event::MessageDisplay,
     Event::TeammateIdle,
     Event::PreModelSwitch,
