@@ -1,6 +1,7 @@
 //! The command line: what may be typed, checked as far as it can be without looking at anything else.
 
 mod foreign;
+mod reach;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use centurion_protocol::{Effort, RecordId, SessionId, Thinking};
 use clap::{Args, Parser, ValueEnum};
 
 use self::foreign::ForeignArgs;
+pub(crate) use self::reach::ReachArgs;
 use crate::configuration::SettingsArgs;
 use crate::delegation::DelegationArgs;
 use crate::mcp::McpArgs;
@@ -82,11 +84,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) project_config_root: Option<PathBuf>,
 
-    /// Use nothing of this machine's users and projects: no settings, hooks, agents, skills, plugins, servers and
-    /// instructions but those of flags
-    #[arg(long)]
-    pub(crate) bare: bool,
-
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
     #[command(flatten)]
@@ -267,6 +266,7 @@ pub(crate) struct PermissionArgs {
 
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Session")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct SessionArgs {
     /// Go on with the newest session of this directory
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
@@ -542,17 +542,6 @@ impl RunArgs {
             .map(str::to_owned)
             .collect();
         if names == ["default"] { ToolChoice::All } else { ToolChoice::Only(names) }
-    }
-
-    /// Leaves out what `--bare` does not want and other flags do not name.
-    pub(crate) fn settle(mut self) -> Self {
-        if self.bare {
-            self.settings.setting_sources.get_or_insert(LevelChoice::NONE);
-            self.mcp.strict_mcp_config = true;
-            let tools = || ["Bash", "Read", "Edit"].map(str::to_owned).into();
-            self.permissions.tools.get_or_insert_with(tools);
-        }
-        self
     }
 
     /// The filter of the log; `None` logs nothing.

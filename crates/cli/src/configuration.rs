@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use centurion_config::paths::main_checkout;
 use centurion_config::settings::{
-    FlagSettings, LevelChoice, ParentSettings, Settings, SettingsSources,
+    Additions, FlagSettings, LevelChoice, ParentSettings, Settings, SettingsSources,
 };
 use centurion_config::trust::{Trust, TrustKey, TrustSources, TrustState};
 use clap::Args;
@@ -28,6 +28,10 @@ pub(crate) struct SettingsArgs {
     /// The settings that are read: any of user, project and local, with commas
     #[arg(long, value_name = "LEVELS", value_parser = LevelChoice::parse)]
     pub(crate) setting_sources: Option<LevelChoice>,
+
+    /// True if hooks, agents, plugins and the like of users and projects are left out.
+    #[arg(skip)]
+    pub(crate) leaves_additions: bool,
 }
 
 /// The settings of a run and the trust that lets them count.
@@ -54,6 +58,7 @@ impl Configuration {
             home: surroundings.home.clone(),
             config_dirs: surroundings.dirs.config_dirs().to_vec(),
             levels: args.setting_sources.unwrap_or_default(),
+            additions: if args.leaves_additions { Additions::Named } else { Additions::All },
         };
         let settings = Settings::load(sources, trust.folder(&folder));
         Ok(Self { settings, trust, folder })

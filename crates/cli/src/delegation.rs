@@ -213,7 +213,7 @@ impl Found {
         let is_kept = !args.session.no_session_persistence;
         skills.index_dir = is_kept.then(|| surroundings.dirs.skill_index_dir());
         skills.is_off = args.delegation.disable_slash_commands;
-        skills.takes_added = args.bare;
+        skills.takes_added = args.reach.bare || args.reach.safe_mode;
         Ok(Self {
             definitions: Definitions::new(agents, skills, Arc::clone(world)),
             plugins,
@@ -255,7 +255,8 @@ impl Found {
             check_model: Arc::new(move |name| {
                 limits.check(name, &model).map_err(ModelRefusal::new)
             }),
-            memory: (!args.bare).then(|| memory_places(surroundings, settings, env)),
+            memory: (!args.reach.leaves_instructions())
+                .then(|| memory_places(surroundings, settings, env)),
             only_plugin_hooks: settings.plugin_only().hooks.is_some(),
             settings_files: settings.files().map(|(_, path)| path.to_owned()).collect(),
             only_managed_rules: settings.permissions().managed_rules_only.is_some(),

@@ -29,10 +29,10 @@ use crate::setup::{self, Lasting, SessionIo};
 use crate::signals::Signals;
 use crate::slow_servers;
 use crate::stdin;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{self, Surroundings};
 
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
-    let mut args = args.settle();
+    let mut args = args.settle(&surroundings::environment());
     start_logging(args.log_filter(), args.debug_file.as_deref())?;
     if interactive::is_wanted(&args) {
         return Box::pin(interactive::run(args)).await;

@@ -12,7 +12,7 @@ use centurion_config::trust::Trust;
 use centurion_engine::{Bypass, Change, RuleSource, Rules, UnreadRule, read_rule};
 use centurion_hooks::{HookJudge, HookRules};
 use centurion_permissions::{
-    GitCheck, Mode, Policy, Rule, RuleKind, RuleLevel, RuleOrigin, RuleSet,
+    Bounds, GitCheck, Mode, Policy, Rule, RuleKind, RuleLevel, RuleOrigin, RuleSet,
 };
 use centurion_protocol::Env;
 use serde_json::Value;
@@ -49,6 +49,7 @@ pub(crate) fn policy(
         surroundings.home.as_ref().map(|home| home.canonicalize().unwrap_or_else(|_| home.clone()));
     Ok(Policy {
         mode,
+        bounds: Bounds { stays_inside: args.reach.restricted, ..Bounds::default() },
         allow,
         ask,
         deny,
@@ -110,6 +111,9 @@ pub(crate) fn mode(args: &RunArgs, settings: &Settings) -> anyhow::Result<Mode> 
 
 /// Whether permissions may be skipped in a run that starts in this mode, or that a flag gives leave to skip them later.
 pub(crate) fn bypass(mode: Mode, args: &RunArgs, settings: &Settings, env: &Env) -> Bypass {
+    if args.reach.restricted {
+        return Bypass::Refused("--restricted does not let permissions be skipped");
+    }
     if settings.permissions().bypass_disabled.is_some() {
         return Bypass::Refused("the settings do not let permissions be skipped");
     }

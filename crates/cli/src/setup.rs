@@ -190,7 +190,8 @@ impl RunWishes<'_> {
     fn memory(&self, repository: Option<&Path>) -> Option<Memory> {
         let Self { args, surroundings, settings, env, .. } = *self;
         let levels = args.settings.setting_sources.unwrap_or_default();
-        (!args.bare).then(|| memory(surroundings, env, settings, repository, levels))?
+        let memory = || memory(surroundings, env, settings, repository, levels);
+        (!args.reach.leaves_instructions()).then(memory)?
     }
 
     /// The channel to a host that answers on standard input, where there is one.
@@ -408,7 +409,7 @@ fn prompt_options(args: &RunArgs, settings: &Settings) -> anyhow::Result<PromptO
     Ok(PromptOptions {
         replace: replace.or_else(|| model.system_prompt.clone()),
         append: append.or_else(|| model.append_system_prompt.clone()),
-        style: settings.output_style().filter(|_| !args.bare),
+        style: settings.output_style().filter(|_| !args.reach.bare),
         is_the_same_for_all: model.exclude_dynamic_system_prompt_sections,
     })
 }

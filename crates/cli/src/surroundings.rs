@@ -48,9 +48,7 @@ impl Drop for Surroundings {
 
 impl Surroundings {
     pub(crate) fn observe() -> anyhow::Result<Self> {
-        let env = Env::new(std::env::vars_os().filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        }));
+        let env = environment();
         let home = std::env::home_dir();
         let cwd = std::env::current_dir()
             .and_then(|cwd| cwd.canonicalize())
@@ -111,6 +109,15 @@ impl Surroundings {
     pub(crate) fn paints(&self) -> bool {
         std::io::stderr().is_terminal() && self.env.get("NO_COLOR").is_none()
     }
+}
+
+/// The environment of the program.
+pub(crate) fn environment() -> Env {
+    Env::new(
+        std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        }),
+    )
 }
 
 /// A directory that no other process has.

@@ -60,7 +60,7 @@ pub use self::report::{KeyReport, KeyState};
 pub use self::sandbox::{Sandbox, SandboxFiles, SandboxNetwork};
 pub use self::skills::{SkillOverride, SkillSettings};
 use self::sources::SettingsCandidate;
-pub use self::sources::{FlagError, FlagSettings, SettingsSources};
+pub use self::sources::{Additions, FlagError, FlagSettings, SettingsSources};
 pub use self::subagents::{
     ChildMode, ForkGate, SessionMode, SubagentLimits, SubagentSettings, TeammateMode,
 };
@@ -166,7 +166,12 @@ impl Settings {
         };
         let mut layer = Layer::new(level, path, root);
         match (document, was) {
-            (Ok(document), _) => layer.fill(document),
+            (Ok(document), _) => {
+                layer.fill(document);
+                if self.sources.additions == Additions::Named {
+                    layer.drop_additions();
+                }
+            }
             (Err(error), None) => {
                 layer.is_unread = true;
                 layer.problem(error.line(), error.to_string());

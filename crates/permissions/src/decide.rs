@@ -2,6 +2,8 @@
 //! after the deny rules: the restriction of the tool by the agent's definition, the agent's own checkout, the read-only
 //! bound, and plan mode.
 
+use std::path::Path;
+
 use crate::access::Access;
 use crate::apart;
 use crate::confinement;
@@ -95,7 +97,10 @@ fn judge(query: &Query<'_>) -> Decision {
     {
         return Decision::new(Verdict::Deny, reason, Layer::Role);
     }
-    // Before the ask rules: no answer to a question may permit a call that these two forbid.
+    // Before the ask rules: no answer to a question may permit a call that these forbid.
+    if let Some(path) = left_for(query) {
+        return Decision::new(Verdict::Deny, Reason::Outside(path.to_owned()), Layer::Ceiling);
+    }
     if policy.stance().bounds.only_reads && changes_something(query) {
         return Decision::new(Verdict::Deny, Reason::OnlyReads, Layer::Role);
     }
@@ -129,6 +134,18 @@ fn judge(query: &Query<'_>) -> Decision {
         Some(analysis) => shell_verdict::judge(query, analysis),
         None => judge_plain(query),
     }
+}
+
+/// The path outside of the working directories that a file tool reaches, where it has to stay inside.
+fn left_for<'a>(query: &Query<'a>) -> Option<&'a Path> {
+    let policy = query.policy;
+    let (path, also) = match query.call.access {
+        Access::Read(path) => (path, policy.readable.as_slice()),
+        Access::Write(path) => (path, &[][..]),
+        _ => return None,
+    };
+    let is_free = is_inside(path, &policy.directories) || is_inside(path, also) || is_memory(query);
+    (policy.bounds.stays_inside && !is_free).then_some(path)
 }
 
 /// The reason to ask about a command that changes a checkout in which others work.

@@ -42,6 +42,8 @@ pub enum Reason {
     Confined { tool: String, rules: Vec<RuleSource> },
     /// The agent may only look, and the call could change something.
     OnlyReads,
+    /// File tools reach the working directories alone, and the path is outside of them.
+    Outside(PathBuf),
     /// The agent works apart, and the path is in the other checkout.
     Apart { path: PathBuf, instead: PathBuf },
     /// The agent works apart, and git obeys the file at the path.
@@ -94,7 +96,7 @@ impl Reason {
                 "rule"
             }
             Self::Mode(_) | Self::NotAsked(_) => "mode",
-            Self::ReadOutside(_) => "workingDir",
+            Self::ReadOutside(_) | Self::Outside(_) => "workingDir",
             Self::ProtectedPath(_)
             | Self::CriticalRemoval(_)
             | Self::SharedTree { .. }
@@ -119,7 +121,10 @@ impl Reason {
     /// The path that the call may not touch without more ado.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::ReadOutside(path) | Self::ProtectedPath(path) | Self::Write(path) => Some(path),
+            Self::ReadOutside(path)
+            | Self::Outside(path)
+            | Self::ProtectedPath(path)
+            | Self::Write(path) => Some(path),
             Self::NotAsked(reason) => reason.path(),
             _ => None,
         }
@@ -154,6 +159,11 @@ impl fmt::Display for Reason {
             Self::OnlyReads => f.write_str(
                 "this agent only reads, by tools as by commands, and the call is not known to change \
                  nothing: report what should be done instead",
+            ),
+            Self::Outside(path) => write!(
+                f,
+                "`{}` is outside the working directories, which file tools do not leave in this run",
+                path.display()
             ),
             Self::Apart { path, instead } => write!(
                 f,

@@ -19,6 +19,8 @@ pub struct Bounds {
     pub never_asks: bool,
     /// Nothing may be changed, by no tool and no command: an agent above may only look.
     pub only_reads: bool,
+    /// File tools reach the working directories alone, whatever rules, modes, hooks and people permit.
+    pub stays_inside: bool,
 }
 
 /// An agent's own mode.

@@ -69,7 +69,7 @@ pub(crate) fn sources(
             home: surroundings.home.clone(),
         },
         config_dirs: surroundings.dirs.config_dirs().to_vec(),
-        levels: settings.sources().levels,
+        levels: settings.sources().definition_levels(),
         plugin_only: settings.plugin_only().agents.is_some(),
         plugins: brought.plugins,
         built_in: builtin::agents(&switches),

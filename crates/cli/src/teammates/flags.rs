@@ -10,10 +10,11 @@ use centurion_team::{MemberCommand, MemberName, TeamName};
 use clap::{Args, Parser as _, ValueEnum};
 
 use crate::agents::sources::AgentArgs;
-use crate::args::{AutoCompact, ModelArgs, PermissionArgs, RunArgs, session_id};
+use crate::args::{AutoCompact, ModelArgs, PermissionArgs, ReachArgs, RunArgs, session_id};
 use crate::configuration::SettingsArgs;
 use crate::delegation::DelegationArgs;
 use crate::mcp::McpArgs;
+use crate::surroundings::environment;
 
 /// The flags that make a process a member of a team.
 #[derive(Clone, Debug, Default, Args)]
@@ -78,7 +79,7 @@ impl MemberArgs {
 /// The command line of this process, and what its lead told it of its own.
 pub(crate) fn joined(inherited: impl Iterator<Item = OsString>) -> anyhow::Result<RunArgs> {
     let args = RunArgs::try_parse_from(std::env::args_os().chain(inherited));
-    Ok(args.context("the flags of the lead cannot be read")?.settle())
+    Ok(args.context("the flags of the lead cannot be read")?.settle(&environment()))
 }
 
 /// The arguments of one member's process.
@@ -144,7 +145,7 @@ pub(crate) fn inherited(args: &RunArgs, settings: Option<&FlagSettings>) -> Vec<
         foreign: _,
         add_dir,
         project_config_root,
-        bare,
+        reach,
         model,
         permissions,
         settings: of_settings,
@@ -154,7 +155,7 @@ pub(crate) fn inherited(args: &RunArgs, settings: Option<&FlagSettings>) -> Vec<
     let mut words = Words::default();
     words.paths("--add-dir", add_dir);
     words.paths("--project-config-root", project_config_root);
-    words.switch("--bare", *bare);
+    words.reach(reach);
     words.settings(of_settings, settings);
     words.model(model);
     words.permissions(permissions);
@@ -180,9 +181,18 @@ fn word(choice: &impl ValueEnum) -> String {
 struct Words(Vec<OsString>);
 
 impl Words {
+    fn reach(&mut self, args: &ReachArgs) {
+        let ReachArgs { bare, safe_mode, restricted } = args;
+        self.switch("--bare", *bare);
+        self.switch("--safe-mode", *safe_mode);
+        self.switch("--restricted", *restricted);
+    }
+
     fn settings(&mut self, args: &SettingsArgs, now: Option<&FlagSettings>) {
         // A host can have changed those of the flag.
-        let SettingsArgs { settings: _, managed_settings, setting_sources } = args;
+        // `leaves_additions` follows from another flag.
+        let SettingsArgs { settings: _, leaves_additions: _, managed_settings, setting_sources } =
+            args;
         match now {
             Some(FlagSettings::File(path)) => self.paths("--settings", [path]),
             Some(FlagSettings::Json(text)) => self.each("--settings", [text]),
@@ -387,9 +397,12 @@ mod tests {
             "",
             "--dangerously-skip-permissions",
             "--forward-subagent-text",
+            "--safe-mode",
+            "--restricted",
         ])
         .unwrap();
         let read = member_of(&lead);
+        assert!(read.reach.safe_mode && read.reach.restricted);
         assert_eq!(read.settings.managed_settings, lead.settings.managed_settings);
         assert_eq!(read.model.extras().betas, lead.model.extras().betas);
         assert_eq!(read.model.chosen_thinking(), lead.model.chosen_thinking());

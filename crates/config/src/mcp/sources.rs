@@ -170,7 +170,7 @@ pub(super) struct Choices {
 impl FoundServers {
     pub(super) fn look(sources: &McpSources<'_>) -> Self {
         let mut found = Self::default();
-        let levels = sources.settings.sources().levels;
+        let levels = sources.settings.sources().definition_levels();
         if let Some(directory) = &sources.managed_dir {
             let path = directory.join("managed-mcp.json");
             if found.file(&McpScope::Managed, &path) {

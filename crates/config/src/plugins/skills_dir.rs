@@ -34,7 +34,7 @@ pub(super) struct SkillsDir {
 /// The directories of skills that may hold plugins, the strongest first: a repository takes no name from its user.
 pub(super) fn skills_dirs(dirs: &Dirs, settings: &Settings, project_dir: &Path) -> Vec<SkillsDir> {
     let sources = settings.sources();
-    let (levels, home) = (sources.levels, sources.home.clone());
+    let (levels, home) = (sources.definition_levels(), sources.home.clone());
     let mut found = Vec::new();
     if levels.user {
         for directory in dirs.config_dirs().iter().rev() {

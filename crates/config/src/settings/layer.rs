@@ -80,7 +80,29 @@ pub(super) fn power_item(
     if DATA.iter().any(|data| key.starts_with(data)) { item.without_programs() } else { item }
 }
 
+/// Keys that add something to the program.
+const ADDITIONS: [&str; 11] = [
+    "agent",
+    "agents",
+    "enableAllProjectMcpServers",
+    "enabledMcpjsonServers",
+    "enabledPlugins",
+    "extraKnownMarketplaces",
+    "fileSuggestion",
+    "hooks",
+    "outputStyle",
+    "statusLine",
+    "subagentStatusLine",
+];
+
 impl Layer {
+    /// Leaves out what the file adds to the program, unless the administrator wrote it or a flag names it.
+    pub(super) fn drop_additions(&mut self) {
+        if !matches!(self.level, Level::Managed | Level::Flag) {
+            self.entries.retain(|entry| !ADDITIONS.contains(&entry.key.path));
+        }
+    }
+
     pub(super) fn new(level: Level, file: PathBuf, root: PathBuf) -> Self {
         let (file, root) = (Arc::from(file), Arc::from(root));
         Self {

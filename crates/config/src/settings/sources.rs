@@ -39,6 +39,16 @@ pub struct SettingsSources {
     /// The user's directories, such as `~/.claude`; the later one wins.
     pub config_dirs: Vec<PathBuf>,
     pub levels: LevelChoice,
+    pub additions: Additions,
+}
+
+/// The sources that may add something to the program: hooks, agents, skills, plugins, servers, styles, status lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Additions {
+    #[default]
+    All,
+    /// The administrator of the machine and flags alone. Other settings count without what they add.
+    Named,
 }
 
 impl fmt::Debug for SettingsSources {
@@ -109,6 +119,14 @@ pub(super) struct SettingsCandidate {
 }
 
 impl SettingsSources {
+    /// The levels whose directories are searched for definitions.
+    pub fn definition_levels(&self) -> LevelChoice {
+        match self.additions {
+            Additions::All => self.levels,
+            Additions::Named => LevelChoice::NONE,
+        }
+    }
+
     /// All places, the strongest first. `problems` gets what cannot be looked into.
     pub(super) fn candidates(&self, problems: &mut Vec<Problem>) -> Vec<SettingsCandidate> {
         let mut places = Vec::new();

@@ -1,7 +1,7 @@
 //! No agent works more freely than the one that starts it, for all rules, modes and calls.
 
 use centurion_permissions::{
-    Access, Call, Mode, OwnMode, Policy, Reason, Role, RuleSet, Skipping, Verdict, decide,
+    Access, Bounds, Call, Mode, OwnMode, Policy, Reason, Role, RuleSet, Skipping, Verdict, decide,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -141,6 +141,36 @@ fn an_agent_that_only_reads_is_told_so_in_every_mode_and_beside_every_rule() {
         }
         for access in [shell("git log | head"), Access::Session] {
             assert_eq!(decide(&policy, &call(&access)).verdict, Verdict::Allow, "{access:?}");
+        }
+    }
+}
+
+#[test]
+fn file_tools_of_a_run_that_stays_inside_reach_nothing_outside_in_any_mode_and_beside_any_rule() {
+    for mode in Mode::ALL {
+        let mut root = policy(mode);
+        root.allow = crate::fixture::rules("Read Edit Write Glob Read(//**) Edit(//**)");
+        root.bounds = Bounds { stays_inside: true, ..Bounds::default() };
+        root.readable = vec!["/tmp/outputs".into()];
+        let own = OwnMode::Given(Mode::BypassPermissions);
+        let below = root.child(Role::default(), own, Skipping::Enabled);
+        for agent in [&root, &below] {
+            for access in [
+                Access::Read("/etc/passwd".into()),
+                Access::Read("/home/ada".into()),
+                Access::Read("/home/ada/project-b/x".into()),
+                write("/home/ada/x"),
+                write("/tmp/outputs/x"),
+            ] {
+                let decision = decide(agent, &call(&access));
+                assert_eq!(decision.verdict, Verdict::Deny, "{access:?} in {mode}");
+                assert!(matches!(decision.reason, Reason::Outside(_)), "{access:?} in {mode}");
+            }
+            for access in
+                [Access::Read("/home/ada/project/x".into()), Access::Read("/tmp/outputs/x".into())]
+            {
+                assert_eq!(decide(agent, &call(&access)).verdict, Verdict::Allow, "{access:?}");
+            }
         }
     }
 }
