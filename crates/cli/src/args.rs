@@ -272,10 +272,10 @@ pub(crate) struct SessionArgs {
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
     pub(crate) continue_last: bool,
 
-    /// Go on with this session; without an id, list those there are
-    #[arg(short, long, value_name = "ID", num_args = 0..=1, value_parser = session_id)]
+    /// Go on with the session of this id or name; without one, list those there are
+    #[arg(short, long, value_name = "ID|NAME", num_args = 0..=1, value_parser = named_session)]
     #[expect(clippy::option_option, reason = "a flag whose value may be left out")]
-    pub(crate) resume: Option<Option<SessionId>>,
+    pub(crate) resume: Option<Option<NamedSession>>,
 
     /// With --continue or --resume: leave that session as it is and continue in a copy
     #[arg(long)]
@@ -317,6 +317,33 @@ pub(crate) struct SessionArgs {
     /// The name of the session, for lists of sessions
     #[arg(short, long, value_name = "NAME", value_parser = session_name)]
     pub(crate) name: Option<String>,
+}
+
+impl SessionArgs {
+    /// The id of the session to go on with, where the flag names one by its id.
+    pub(crate) fn resumed_id(&self) -> Option<SessionId> {
+        match self.resume {
+            Some(Some(NamedSession::Id(id))) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The Setup hooks that a flag asks for.
+    pub(crate) fn setup(&self) -> Option<SetupTrigger> {
+        match self {
+            Self { maintenance: true, .. } => Some(SetupTrigger::Maintenance),
+            Self { init: true, .. } | Self { init_only: true, .. } => Some(SetupTrigger::Init),
+            _ => None,
+        }
+    }
+}
+
+/// A session as a person names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NamedSession {
+    Id(SessionId),
+    /// The name that it was given, as lists of sessions show it.
+    Title(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -420,6 +447,11 @@ pub(crate) fn session_id(text: &str) -> Result<SessionId, String> {
     text.parse().map_err(|_| {
         "an id such as 7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11 is needed; `centurion sessions` lists them".to_owned()
     })
+}
+
+fn named_session(text: &str) -> Result<NamedSession, String> {
+    let title = || session_name(text).map(NamedSession::Title);
+    text.trim().parse().map(NamedSession::Id).or_else(|_| title())
 }
 
 fn session_name(text: &str) -> Result<String, String> {
@@ -607,7 +639,7 @@ mod tests {
             &["--max-budget-usd", "NaN"],
             &["--effort", "normal"],
             &["--permission-mode", "yolo"],
-            &["--resume", "not-a-uuid"],
+            &["--resume", " "],
             &["--output-format", "xml"],
             &["--frobnicate"],
         ] {

@@ -26,7 +26,7 @@ use centurion_tui::{
 use self::desk::ProgramDesk;
 use self::files::TerminalFiles;
 use crate::absent_model::ABSENT;
-use crate::args::{InputFormat, OutputFormat, RunArgs};
+use crate::args::{InputFormat, NamedSession, OutputFormat, RunArgs};
 use crate::configuration::Configuration;
 use crate::demo::{self, DemoArgs};
 use crate::output;
@@ -116,7 +116,7 @@ pub(crate) async fn run(mut args: RunArgs) -> anyhow::Result<ExitCode> {
                 args.session.continue_last = false;
                 args.session.session_id = None;
                 args.session.fork_session = matches!(left, Left::Branch(_));
-                args.session.resume = Some(Some(id));
+                args.session.resume = Some(Some(NamedSession::Id(id)));
             }
         }
     }

@@ -14,6 +14,7 @@ use clap::{Parser, Subcommand};
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
+use crate::args::NamedSession;
 use crate::output::{Output, printable};
 use crate::surroundings::Surroundings;
 
@@ -120,7 +121,34 @@ pub(crate) fn which(dirs: &Dirs, cwd: &Path) -> anyhow::Error {
     let help: Vec<String> = newest
         .map(|session| format!("\nhelp: --resume {}  {}", session.id, session.title))
         .collect();
-    anyhow::anyhow!("--resume needs the id of a session{}", help.concat())
+    anyhow::anyhow!("--resume needs the id or the name of a session{}", help.concat())
+}
+
+/// The session that a person names: by its id, wherever it is, or by the name that it has in this directory.
+pub(crate) fn named(
+    dirs: &Dirs,
+    cwd: &Path,
+    named: &NamedSession,
+) -> anyhow::Result<(SessionId, PathBuf)> {
+    const HELP: &str = "help: centurion sessions lists those of this directory";
+    let wanted = match named {
+        NamedSession::Id(id) => {
+            let path = find(dirs, cwd, *id);
+            return Ok((*id, path.with_context(|| format!("there is no session {id}\n{HELP}"))?));
+        }
+        NamedSession::Title(title) => title,
+    };
+    let mut found: Vec<Here> = here(dirs, cwd);
+    found.retain(|session| session.title.trim() == wanted);
+    match found.as_slice() {
+        [] => anyhow::bail!("there is no session named `{wanted}` in this directory\n{HELP}"),
+        [session] => Ok((session.id, session.path.clone())),
+        several => {
+            let help: Vec<String> =
+                several.iter().map(|it| format!("\nhelp: --resume {}", it.id)).collect();
+            anyhow::bail!("several sessions are named `{wanted}`{}", help.concat())
+        }
+    }
 }
 
 /// A session of a directory, in short.

@@ -528,14 +528,9 @@ fn storage(
 ) -> anyhow::Result<(Start, Storage)> {
     let session = &args.session;
     let (dirs, cwd) = (&surroundings.dirs, &surroundings.cwd);
-    let resumed: Option<(SessionId, PathBuf)> = if let Some(id) = session.resume {
-        let id = id.ok_or_else(|| sessions::which(dirs, cwd))?;
-        let path = sessions::find(dirs, cwd, id).with_context(|| {
-            format!(
-                "there is no session {id}\nhelp: centurion sessions lists those of this directory"
-            )
-        })?;
-        Some((id, path))
+    let resumed: Option<(SessionId, PathBuf)> = if let Some(named) = &session.resume {
+        let named = named.as_ref().ok_or_else(|| sessions::which(dirs, cwd))?;
+        Some(sessions::named(dirs, cwd, named)?)
     } else if session.continue_last {
         // Without a session to resume, a new one begins: that is what people expect of a habit.
         sessions::newest(dirs, cwd)

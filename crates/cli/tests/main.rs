@@ -124,6 +124,8 @@ mod protocol_fuzz;
 mod pseudo_terminal;
 #[path = "program/python_host.rs"]
 mod python_host;
+#[path = "program/reach.rs"]
+mod reach;
 #[path = "program/readers.rs"]
 mod readers;
 #[path = "program/real_servers.rs"]

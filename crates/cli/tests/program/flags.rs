@@ -15,7 +15,9 @@ fn unknown_flags_and_bad_values_are_refused_with_help() {
         (&["-p", "x", "--permission-mode", "yolo"], "acceptEdits"),
         (&["-p", "x", "--effort", "heroic"], "xhigh"),
         (&["-p", "x", "--fork-session"], "--resume"),
-        (&["-p", "x", "--resume", "zzz"], "centurion sessions"),
+        (&["-p", "x", "--resume", " "], "name"),
+        (&["-p", "x", "--init", "--maintenance"], "--init"),
+        (&["--init-only", "x"], "no model"),
         (&["-p", "x", "--model", ""], "missing"),
         (&["-p", "x", "--model", "openai:"], "missing"),
         (&["-p", "x", "--input-format", "stream-json"], "--output-format stream-json"),
@@ -41,7 +43,8 @@ fn what_cannot_work_is_refused_before_anything_is_sent() {
         (&["-p", ""], "no prompt"),
         (&["-p", "x", "--json-schema", "[]"], "object"),
         (&["-p", "x", "--tools", "Nope"], "Nope"),
-        (&["-p", "x", "--resume"], "needs the id"),
+        (&["-p", "x", "--resume", "zzz"], "centurion sessions"),
+        (&["-p", "x", "--resume"], "needs the id or the name"),
     ] {
         let ended = program.run(arguments);
         assert_eq!(ended.code, Some(1), "{arguments:?}");

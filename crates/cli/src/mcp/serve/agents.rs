@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::request::Request;
 use super::tasks::LongCall;
 use super::{Notes, prepare};
-use crate::args::RunArgs;
+use crate::args::{NamedSession, RunArgs};
 use crate::configuration::Configuration;
 use crate::sessions;
 use crate::setup::Lasting;
@@ -141,7 +141,7 @@ impl ServedAgents {
                 "there is no session {id} of {}, where this server works",
                 surroundings.cwd.display()
             );
-            args.session.resume = Some(Some(id));
+            args.session.resume = Some(Some(NamedSession::Id(id)));
         }
         if let Some(most) = &mut args.model.max_budget_usd {
             let spent = *self.spent.lock();
