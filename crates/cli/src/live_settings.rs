@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use centurion_config::settings::{Level, Settings, set_text};
+use centurion_config::settings::{Additions, Level, Settings, set_text};
 use centurion_host::{DeskError, SettingsDesk, SettingsView};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
@@ -38,6 +38,7 @@ impl SettingsDesk for LiveSettings {
                 effective: settings.effective(),
                 documents: settings.documents(),
                 problems: settings.problems().map(problem).collect(),
+                is_safe: settings.sources().additions == Additions::Named,
             }
         })
     }

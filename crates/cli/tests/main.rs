@@ -62,6 +62,8 @@ mod host_denials;
 mod host_flags;
 #[path = "program/host_messages.rs"]
 mod host_messages;
+#[path = "program/host_news.rs"]
+mod host_news;
 #[path = "program/host_notices.rs"]
 mod host_notices;
 #[path = "program/host_requests.rs"]

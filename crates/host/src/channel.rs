@@ -17,7 +17,7 @@ use centurion_hooks::DelegateFuture;
 use centurion_mcp::{
     Elicitation, ElicitationAnswer, ElicitationKind, HostError, HostFuture, SdkChannel, SdkInbox,
 };
-use centurion_protocol::{SessionId, ToolUseId, World};
+use centurion_protocol::{SessionId, Timestamp, ToolUseId, World};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -57,6 +57,11 @@ impl HostChannel {
     /// The host has introduced itself.
     pub(crate) fn introduce(&self) {
         self.is_introduced.store(true, Ordering::Relaxed);
+    }
+
+    /// The present time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.world.now().into()
     }
 
     /// Prints a line that is no event of the session.
@@ -189,6 +194,8 @@ impl Answerer for HostChannel {
                 "agent": ask.agent,
                 "requires_user_interaction": ask.is_for_person.then_some(true),
                 "suppress_always_allow_rule": keeps_no_rule(&ask.suggestions).then_some(true),
+                // No classifier stands in for a person here.
+                "classifier_approvable": (ask.reason.kind == "safetyCheck").then_some(false),
                 "default_to_no": (ask.reason.kind == "safetyCheck").then_some(true),
             }));
             self.ask_host(request).await.map(|answer| reply(&answer)).map_err(Unanswered::from)
@@ -222,14 +229,14 @@ impl Answerer for ForServers {
     }
 
     fn answer(&self, _: Ask) -> ReplyFuture<'_> {
-        let why = Unanswered("the host is not asked about calls".to_owned());
+        let why = Unanswered::because("the host is not asked about calls");
         Box::pin(std::future::ready(Err(why)))
     }
 
     fn elicit(&self, question: Elicitation) -> ElicitFuture<'_> {
         Box::pin(async move {
             if !self.hears_servers() {
-                return Err(Unanswered("the host has not introduced itself".to_owned()));
+                return Err(Unanswered::because("the host has not introduced itself"));
             }
             self.0.elicit(question).await
         })
@@ -257,7 +264,11 @@ fn elicitation(question: &Elicitation) -> Value {
     match &question.kind {
         ElicitationKind::Form { schema } => {
             asked["mode"] = "form".into();
-            asked["requested_schema"] = json!(schema);
+            let schema = json!(schema);
+            if let Some(fields) = schema.get("properties").and_then(Value::as_object) {
+                asked["property_order"] = fields.keys().map(String::as_str).collect();
+            }
+            asked["requested_schema"] = schema;
         }
         ElicitationKind::Url { url, id } => {
             asked["mode"] = "url".into();

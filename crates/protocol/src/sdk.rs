@@ -14,8 +14,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 pub use self::notices::{
-    ActiveGoal, Notification, RateLimit, RateLimitEvent, SessionWritesLost, ThinkingTokens,
-    ToolUseSummary,
+    ActiveGoal, ModelRefusalNoFallback, Notification, RateLimit, RateLimitEvent, SessionWritesLost,
+    ThinkingTokens, ToolUseSummary,
 };
 use crate::transcript::BoundaryData;
 use crate::{
@@ -46,6 +46,9 @@ pub enum EventBody {
     /// A new conversation begins in the same session.
     ConversationReset {
         new_conversation_id: RecordId,
+        /// The act that discarded the conversation.
+        trigger: &'static str,
+        timestamp: Timestamp,
     },
     /// The goal that the main agent works for has changed, or the count of its tries.
     ActiveGoal {
@@ -90,6 +93,7 @@ pub enum System {
         content: String,
     },
     SessionWritesLost(SessionWritesLost),
+    ModelRefusalNoFallback(Box<ModelRefusalNoFallback>),
     HookStarted(Value),
     HookProgress(Value),
     HookResponse(Value),
@@ -105,6 +109,8 @@ pub struct Init {
     #[serde(rename = "permissionMode")]
     pub permission_mode: String,
     pub slash_commands: Vec<String>,
+    /// The commands that only a terminal can carry out. Hosts are shown none of them.
+    pub terminal_slash_commands: [&'static str; 0],
     #[serde(rename = "apiKeySource")]
     pub api_key_source: &'static str,
     pub claude_code_version: &'static str,
@@ -531,6 +537,8 @@ pub struct ToolProgress {
     /// The agent that made the call; absent for the main agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subagent_type: Option<String>,
     pub elapsed_time_seconds: u64,
 }
 

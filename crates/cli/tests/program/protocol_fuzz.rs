@@ -34,6 +34,12 @@ fn requests() -> Vec<Value> {
     vec![
         json!({"subtype": "initialize", "hooks": {"PreToolUse": [{"hookCallbackIds": ["h"]}]}}),
         json!({"subtype": "initialize", "sdkMcpServers": ["gone"], "agents": {"a": 1}, "skills": 7}),
+        json!({"subtype": "initialize", "systemPrompt": 7, "hooks": [], "plugins": {}, "toolAliases": 7}),
+        json!({"subtype": "file_suggestions", "query": "a"}),
+        json!({"subtype": "file_suggestions", "query": {"a": 1}}),
+        json!({"subtype": "mcp_message", "server_name": "gone", "message": []}),
+        json!({"subtype": "side_question", "question": "why?"}),
+        json!({"subtype": "generate_session_title", "description": ""}),
         json!({"subtype": "interrupt", "cancel_queued": true}),
         json!({"subtype": "set_permission_mode", "mode": "plan"}),
         json!({"subtype": "set_model", "model": "haiku"}),

@@ -234,6 +234,7 @@ impl Host for AgentHost {
                 tool_name: tool.to_owned(),
                 parent_tool_use_id: agent.identity.call.clone(),
                 agent_id: agent.identity.id.clone(),
+                subagent_type: agent.identity.kind.clone(),
                 elapsed_time_seconds: elapsed.as_secs(),
             }));
         }

@@ -539,6 +539,7 @@ fn init(shared: &Shared, driver: &Driver, additional_directories: &[PathBuf]) ->
         model: driver.settings.model.clone(),
         permission_mode: shared.permissions.mode().to_string(),
         slash_commands: Vec::new(),
+        terminal_slash_commands: [],
         api_key_source: match shared.model.key_source() {
             known @ ("ANTHROPIC_API_KEY" | "apiKeyHelper") => known,
             _ => "none",

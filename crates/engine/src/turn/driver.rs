@@ -436,7 +436,7 @@ impl Driver {
                     None => self.add_notice(CUT_OFF)?,
                     Some(outcome) => break outcome,
                 },
-                Step::Stop(outcome) => break outcome,
+                Step::Stop(outcome) => break self.tell_refusal(&answer, outcome),
                 Step::Continue => {}
                 Step::Calls(calls) => {
                     let hands_over = self.structured.is_some()

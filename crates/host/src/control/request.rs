@@ -154,6 +154,8 @@ pub(super) struct McpCall {
     #[serde(default)]
     pub(super) arguments: Map<String, Value>,
     pub(super) timeout_ms: Option<u64>,
+    /// The time after which the call is not to run any more.
+    pub(super) expires_at: Option<String>,
     /// Whether the call is another program's, and has to be decided about.
     #[serde(default)]
     pub(super) check_permissions: bool,

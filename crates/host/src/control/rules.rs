@@ -92,12 +92,17 @@ pub(super) fn hooks(handle: &Handle, desk: &dyn SettingsDesk) -> Value {
     policy.insert("pluginOnly".into(), json!(is_on("strictPluginOnlyCustomization")));
     policy.insert("allDisabled".into(), json!(is_on("disableAllHooks")));
     policy.insert("policyHookCount".into(), json!(managed));
-    json!({
+    let mut listing = json!({
         "events": events.collect::<Vec<_>>(),
         "hooks": hooks.iter().map(hook).collect::<Vec<_>>(),
         "eventCatalog": Event::all().map(about).collect::<Vec<_>>(),
         "policy": policy,
-    })
+    });
+    if view.is_safe {
+        let hint = "start the session without --safe-mode and CLAUDE_CODE_SAFE_MODE";
+        listing["safeMode"] = json!({"managedHooksStillApply": true, "exitHint": hint});
+    }
+    listing
 }
 
 fn is_managed(source: &HookSource) -> bool {

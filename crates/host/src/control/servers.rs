@@ -9,7 +9,7 @@ use centurion_config::mcp::{
 };
 use centurion_engine::{Handle, WithheldServer, public_source};
 use centurion_mcp::{CallOptions, Connection, Pool, ResourceContent, State, ToolInfo};
-use centurion_protocol::{Env, ToolResultContent};
+use centurion_protocol::{Env, Timestamp, ToolResultContent};
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,10 @@ pub(super) async fn answer(control: &Control, request: ServerRequest) -> Answer 
         ServerRequest::McpReadResource { server_name, uri } => {
             read_resource(handle, &server_name, &uri).await
         }
-        ServerRequest::McpCall(wanted) => call(handle, wanted).await,
+        ServerRequest::McpCall(wanted) => {
+            expire(wanted.expires_at.as_deref(), control.channel.now())?;
+            call(handle, wanted).await
+        }
         ServerRequest::McpMessage { server_name, message } => {
             control.channel.pass_on(&server_name, message).map_err(Refusal::invalid)?;
             Ok(json!({}))
@@ -46,6 +49,15 @@ const CALL_TIMEOUT: u64 = 120_000;
 
 /// The most time that a host may give a call.
 const LONGEST_CALL: u64 = 600_000;
+
+/// Refuses a call that came too late. A time that cannot be read is over.
+fn expire(until: Option<&str>, now: Timestamp) -> Result<(), Refusal> {
+    let Some(until) = until else { return Ok(()) };
+    match until.parse::<Timestamp>() {
+        Ok(time) if now < time => Ok(()),
+        _ => Err(Refusal::invalid(format!("The tool did not run: its time was over at {until}"))),
+    }
+}
 
 /// Calls a tool of a server without a turn of the model.
 async fn call(handle: &Handle, wanted: McpCall) -> Answer {

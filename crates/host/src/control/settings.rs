@@ -41,6 +41,8 @@ pub struct SettingsView {
     pub documents: Vec<SettingsDocument>,
     /// The problems of the files, each with its place.
     pub problems: Vec<(String, String)>,
+    /// Whether the session runs in safe mode: only flags and the administrator add hooks.
+    pub is_safe: bool,
 }
 
 /// The file that a host may write to.

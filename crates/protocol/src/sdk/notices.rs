@@ -93,6 +93,17 @@ pub struct SessionWritesLost {
     pub transcript_session_ids: [SessionId; 1],
 }
 
+/// The model declined, and no other model was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ModelRefusalNoFallback {
+    pub original_model: String,
+    pub request_id: Option<String>,
+    /// The prompt that it declined to answer; null if no person wrote it.
+    pub refused_user_message_uuid: Option<RecordId>,
+    /// For people.
+    pub content: &'static str,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

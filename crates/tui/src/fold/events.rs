@@ -96,6 +96,7 @@ fn system(model: &mut Model, event: &System, effects: &mut Vec<Effect>) {
         | System::Notification(_)
         | System::LocalCommandOutput { .. }
         | System::SessionWritesLost(_)
+        | System::ModelRefusalNoFallback(_)
         | System::HookStarted(_)
         | System::HookProgress(_)
         | System::HookResponse(_) => {}

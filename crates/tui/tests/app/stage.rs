@@ -162,6 +162,7 @@ pub(crate) fn init() -> EventBody {
         model: "opus".to_owned(),
         permission_mode: "default".to_owned(),
         slash_commands: Vec::new(),
+        terminal_slash_commands: [],
         api_key_source: "none",
         claude_code_version: "2",
         centurion_version: "0",

@@ -128,7 +128,10 @@ impl Session {
     ) -> Result<CommandEnd, JournalError> {
         self.driver.dispatch.agent.fire(&SessionEnd { reason: "clear" }, cancel).await;
         let id = self.driver.start_conversation()?;
-        self.shared.show_as(id, EventBody::ConversationReset { new_conversation_id: id });
+        let timestamp = self.shared.world.now().into();
+        let reset =
+            EventBody::ConversationReset { new_conversation_id: id, trigger: "clear", timestamp };
+        self.shared.show_as(id, reset);
         self.driver.begin("clear", cancel).await;
         Ok(CommandEnd::Said(String::new()))
     }

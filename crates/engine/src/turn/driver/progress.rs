@@ -1,7 +1,10 @@
 //! The progress of one request of the main agent, for observers: it is sent, the model thinks, the provider has limits.
 
-use centurion_model::{BlockStart, Delta, StreamEvent};
-use centurion_protocol::sdk::{EventBody, RateLimitEvent, Status, System, ThinkingTokens};
+use centurion_model::{Answer, BlockStart, Delta, StreamEvent};
+use centurion_protocol::Outcome;
+use centurion_protocol::sdk::{
+    EventBody, ModelRefusalNoFallback, RateLimitEvent, Status, System, ThinkingTokens,
+};
 
 use super::{Driver, Run};
 
@@ -44,6 +47,21 @@ impl Driver {
             let status = Status { status: Some("requesting"), ..Status::default() };
             self.shared.show(EventBody::System(System::Status(status)));
         }
+    }
+
+    /// Tells that the model declined, if it did. No other model is asked in its place. Returns the outcome.
+    pub(super) fn tell_refusal(&self, answer: &Answer, outcome: Outcome) -> Outcome {
+        if outcome != Outcome::Refusal || !self.identity().is_main() {
+            return outcome;
+        }
+        let refusal = ModelRefusalNoFallback {
+            original_model: answer.model.clone(),
+            request_id: answer.request_id.clone(),
+            refused_user_message_uuid: self.early.prompts().last().copied(),
+            content: "The model declined to answer.",
+        };
+        self.shared.show(EventBody::System(System::ModelRefusalNoFallback(Box::new(refusal))));
+        outcome
     }
 
     /// Tells how far the model has thought.
