@@ -32,6 +32,8 @@ mod config_root;
 mod conformance;
 #[path = "program/crash.rs"]
 mod crash;
+#[path = "program/decided.rs"]
+mod decided;
 #[path = "program/declared.rs"]
 mod declared;
 #[path = "program/delegation.rs"]

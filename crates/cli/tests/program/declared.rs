@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::components::{clients, python, script};
 
 /// The declarations by their names.
-static DECLARED: LazyLock<Value> =
+pub(crate) static DECLARED: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("../declared.json")).unwrap());
 
 /// Events of our own. Hosts of the protocol are shown none of them unless they ask.

@@ -1,4 +1,5 @@
-//! A copy of what the program prints for hosts that others wrote: it is checked against the declarations.
+//! A copy of what the program prints for hosts that others wrote: it is checked against the declarations. The flags that
+//! they pass are checked against the decisions about flags.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,12 +8,14 @@ use std::path::{Path, PathBuf};
 use centurion_testkit::Scratch;
 use serde_json::Value;
 
-use crate::declared;
+use crate::{decided, declared};
 
 /// A stand-in for the program that keeps a copy of its output, a file for each process.
 pub(crate) struct Recorder {
     program: PathBuf,
     copies: PathBuf,
+    /// The arguments of all processes that run no subcommand, one a line.
+    arguments: PathBuf,
 }
 
 impl Recorder {
@@ -20,15 +23,17 @@ impl Recorder {
         let copies = scratch.root().join("recorded");
         fs::create_dir(&copies).unwrap();
         let program = scratch.root().join("centurion");
+        let arguments = scratch.root().join("arguments");
         // The program takes the place of the shell, so that hosts end and await the program itself.
         let script = format!(
-            "#!/bin/bash\nexec '{}' \"$@\" > >(exec tee '{}'/$$)\n",
+            "#!/bin/bash\n[[ $1 == -* ]] && printf '%s\\n' \"$@\" >> '{}'\nexec '{}' \"$@\" > >(exec tee '{}'/$$)\n",
+            arguments.display(),
             env!("CARGO_BIN_EXE_centurion"),
             copies.display()
         );
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        Self { program, copies }
+        Self { program, copies, arguments }
     }
 
     pub(crate) fn program(&self) -> &Path {
@@ -55,5 +60,10 @@ impl Recorder {
             }
         }
         assert!(count > 0, "nothing was printed");
+        let arguments = fs::read_to_string(&self.arguments).unwrap();
+        for flag in arguments.lines().filter_map(|word| word.strip_prefix("--")) {
+            let flag = flag.split('=').next().unwrap();
+            assert!(decided::is_decided(flag), "--{flag} is undecided");
+        }
     }
 }

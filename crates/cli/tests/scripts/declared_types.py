@@ -1,12 +1,18 @@
-"""Writes a JSON schema of the events that the SDK for TypeScript declares: names, types and required fields.
+"""Writes a JSON schema of the events that the SDK for TypeScript declares: names, types and required fields. Beside it
+stand the names of what hosts can ask for: requests, options and methods of both SDKs, and the flags of the one for Python.
 
 Usage: declared_types.py node_modules > schema.json
 """
 
+import dataclasses
+import inspect
 import json
 import re
 import sys
 from pathlib import Path
+
+import claude_agent_sdk
+from claude_agent_sdk._internal.transport import subprocess_cli
 
 TOKEN = re.compile(r"""\s+|//[^\n]*|/\*.*?\*/|(?P<word>[A-Za-z_$][\w$]*)|(?P<text>'[^']*'|"[^"]*")|(?P<number>-?\d+)|(?P<mark>=>|[{}\[\]()<>|&?:;,.=*])""", re.S)
 
@@ -165,6 +171,46 @@ def names_of(text, name):
     return re.findall(r"^    (\w+)\??:", body, re.M)
 
 
+def requests_of(types):
+    """The requests of hosts, each with the names of its fields."""
+    requests = {}
+    for choice in types.definition("SDKControlRequestInner")["anyOf"]:
+        fields = types.definition(choice["$ref"].removeprefix("#/definitions/"))["properties"]
+        name = fields.pop("subtype")["const"]
+        requests[name] = sorted(fields)
+    return requests
+
+
+def methods_of(text, name):
+    """The names of the methods of an interface."""
+    body = re.search(r"export declare interface " + name + r"\b[^{]*\{(.*?)^\}", text, re.S | re.M).group(1)
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+    return sorted(re.findall(r"^    (\w+)\(", body, re.M))
+
+
+def options_of(text):
+    """The names of the options of a query."""
+    body = re.search(r"^export declare type Options = \{(.*?)^\};", text, re.S | re.M).group(1)
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+    return sorted(re.findall(r"^    (\w+)\??:", body, re.M))
+
+
+def wishes(types):
+    """The names of what hosts can ask for."""
+    options = dataclasses.fields(claude_agent_sdk.ClaudeAgentOptions)
+    methods = inspect.getmembers(claude_agent_sdk.ClaudeSDKClient, inspect.isfunction)
+    flags = re.findall(r"[\"']--([a-zA-Z][a-zA-Z-]*)[=\"']", inspect.getsource(subprocess_cli))
+    return {
+        "requests": requests_of(types),
+        "user_message": sorted(types.definition("SDKUserMessage")["properties"]),
+        "options": options_of(types.text),
+        "methods": methods_of(types.text, "Query"),
+        "python_options": sorted(field.name for field in options),
+        "python_methods": sorted(name for name, _ in methods if not name.startswith("_")),
+        "python_flags": sorted(set(flags)),
+    }
+
+
 def main(modules):
     sdk = modules / "@anthropic-ai/claude-agent-sdk"
     types = Types((sdk / "sdk.d.ts").read_text())
@@ -186,7 +232,8 @@ def main(modules):
             definitions[name] = True
     version = json.loads((sdk / "package.json").read_text())["version"]
     lines = [f"{json.dumps(name)}: {json.dumps(definitions[name], sort_keys=True)}" for name in sorted(definitions)]
-    print('{"version": ' + json.dumps(version) + ', "definitions": {\n' + ",\n".join(lines) + "\n}}")
+    asked = [f"{json.dumps(name)}: {json.dumps(names)}" for name, names in wishes(types).items()]
+    print('{"version": ' + json.dumps(version) + ",\n" + ",\n".join(asked) + ',\n"definitions": {\n' + ",\n".join(lines) + "\n}}")
 
 
 main(Path(sys.argv[1]))
