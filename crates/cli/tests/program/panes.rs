@@ -13,6 +13,9 @@ use crate::stage::{Stage, Told, bash};
 
 const LEADS: [&str; 6] = ["--settings", TEAMS, "--teammate-mode", "tmux", "--allowedTools", "Bash"];
 
+/// Waits until the only member's run is seen to be over.
+const ENDED: &str = "until grep -qs '\"isActive\": false' \"$HOME\"/.centurion/teams/*/config.json; do sleep 0.02; done";
+
 /// A server of tmux with one session, for the length of a test.
 struct Tmux {
     name: String,
@@ -358,8 +361,8 @@ fn the_pane_that_is_named_is_the_one_that_there_is_after_an_earlier_one_was_kill
     let more = json!({
         "lead": [
             [member("w1", "@@work")],
-            [bash("until [ -e killed ]; do sleep 0.02; done")],
-            // Whether its end is known by now makes no difference.
+            // Mail to a member whose end is not known yet waits for another message.
+            [bash(ENDED)],
             [says("w1", "@@again")],
             [bash("until [ -e pane ]; do sleep 0.02; done")],
             [bash(named)],
@@ -372,7 +375,6 @@ fn the_pane_that_is_named_is_the_one_that_there_is_after_an_earlier_one_was_kill
     let child = beside.start();
     let first = beside.tmux.members_pane();
     beside.tmux.run(&["kill-pane", "-t", &first]);
-    std::fs::write(beside.project().join("killed"), "").unwrap();
     let is_new = || beside.tmux.panes().into_iter().nth(1).filter(|pane| *pane != first);
     let second = eventually("a new pane", is_new);
     std::fs::write(beside.project().join("pane"), &second).unwrap();
@@ -386,8 +388,8 @@ fn a_member_whose_server_of_tmux_is_killed_comes_back_with_the_next_message() {
     let stage = Stage::new(&json!({
         "lead": [
             [member("w1", "@@work")],
-            [bash("until [ -e killed ]; do sleep 0.02; done")],
-            // Whether its end is known by now makes no difference.
+            // Mail to a member whose end is not known yet waits for another message.
+            [bash(ENDED)],
             [says("w1", "@@again")],
             "waiting", "done", "done",
         ],
@@ -400,7 +402,6 @@ fn a_member_whose_server_of_tmux_is_killed_comes_back_with_the_next_message() {
     eventually("the member's work", || begun.exists().then_some(()));
     let killed = Command::new("tmux").args(["-L", &server, "kill-server"]).output().unwrap();
     assert!(killed.status.success());
-    std::fs::write(stage.program.scratch.project().join("killed"), "").unwrap();
     end(child);
     assert!(told_lead(&stage).contains("here again"), "{}", told_lead(&stage));
     eventually("the end of the members", || members_in(&stage.program).is_empty().then_some(()));
