@@ -169,7 +169,7 @@ async fn an_agent_that_has_ended_goes_on_with_a_message() {
     let (answer, _) = told.results().into_iter().find(|(it, _)| it.contains("resumed")).unwrap();
     assert!(answer.contains(file), "{answer}");
     let output = std::fs::read_to_string(file).unwrap();
-    assert!(output.contains("second report"), "{output}");
+    assert!(output.contains("second report") && output.ends_with("=== completed\n"), "{output}");
 }
 
 #[tokio::test(start_paused = true)]
