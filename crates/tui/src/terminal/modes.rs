@@ -156,15 +156,17 @@ pub(crate) fn restore_termios(
     if is_other {
         write(tty, FIRST_SCREEN)?;
     }
-    if now.local_modes == raw.local_modes && now.input_modes == raw.input_modes {
-        // The live region is on the first screen, also while a transcript is read on the other one.
-        if let Some(rows) = live {
-            let first = "\x18\x1b[?2026l\x1b[m";
-            let up = if rows > 0 { format!("\x1b[{rows}A") } else { String::new() };
-            let (all, below) = (format!("{first}\r{up}\x1b[J"), format!("{first}\x1b[J"));
-            // Nothing comes between the look and the write: the shell may be about to write.
-            write(tty, if prompts() { below.as_bytes() } else { all.as_bytes() })?;
-        }
+    let is_ours = now.local_modes == raw.local_modes && now.input_modes == raw.input_modes;
+    if let Some(rows) = live {
+        let first = "\x18\x1b[?2026l\x1b[m";
+        let up = if rows > 0 { format!("\x1b[{rows}A") } else { String::new() };
+        let (all, below) = (format!("{first}\r{up}\x1b[J"), format!("{first}\x1b[J"));
+        // A shell with a line editor takes the terminal before it prompts; then only what is below the prompt goes. Nothing
+        // comes between the look and the write: the shell may be about to write.
+        let is_prompted = !is_ours || prompts();
+        write(tty, if is_prompted { below.as_bytes() } else { all.as_bytes() })?;
+    }
+    if is_ours {
         tcsetattr(tty, OptionalActions::Now, &kept.0)?;
     }
     write(tty, RESTORE)

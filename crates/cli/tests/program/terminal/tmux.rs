@@ -155,6 +155,41 @@ fn a_day_in_tmux_ends_with_the_shell_as_it_was() {
 }
 
 #[test]
+fn a_shell_that_prompts_before_the_terminal_is_restored_has_nothing_below_its_prompt() {
+    let stage = Stage::new(&json!({}));
+    let tmux = Tmux::start(&stage);
+    tmux.types("PS1='she''ll> '");
+    tmux.key("Enter");
+    tmux.see("shell>");
+    let program = env!("CARGO_BIN_EXE_centurion");
+    tmux.types(&format!("{program} --model '{}'", stage.model()));
+    tmux.key("Enter");
+    tmux.see("manual · script:");
+    // A list stands below the prompt.
+    tmux.types("/");
+    tmux.see("/agents");
+    let found = |args: &[&str]| {
+        let told = Command::new("pgrep").args(args).output().unwrap();
+        String::from_utf8_lossy(&told.stdout).trim().to_owned()
+    };
+    let signal = |name: &str, process: &str| {
+        assert!(Command::new("kill").args([name, process]).status().unwrap().success());
+    };
+    let pane = tmux.run(&["display-message", "-p", "-t", "it", "#{pane_pid}"]);
+    let process = found(&["-P", pane.trim(), "-f", "--", "--model"]);
+    let keeper = found(&["-P", &process, "-f", "terminal$"]);
+    signal("-STOP", &keeper);
+    signal("-KILL", &process);
+    eventually("the prompt", || {
+        let position = tmux.run(&["display-message", "-p", "-t", "it", "#{cursor_x}"]);
+        (position.trim() == "7" && tmux.screen().contains("shell> ")).then_some(())
+    });
+    signal("-CONT", &keeper);
+    let is_prompted = |screen: &String| screen.trim_end().lines().last() == Some("shell>");
+    eventually("an end below the prompt", || Some(tmux.screen()).filter(is_prompted));
+}
+
+#[test]
 fn a_window_of_tmux_that_shrinks_and_grows_keeps_no_row_of_the_live_region() {
     // Failure 4: resize doubles text.
     let stage = Stage::new(&json!({
