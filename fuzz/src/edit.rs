@@ -6,4 +6,4 @@ mod apply;
 mod mismatch;
 
 pub use apply::{Applied, EditError, apply};
-pub use mismatch::{Lines, Mismatch};
+pub use mismatch::{Excerpt, Mismatch};

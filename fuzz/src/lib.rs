@@ -17,7 +17,7 @@ pub mod journal {
 pub mod well_formed;
 #[path = "../../crates/tui/src"]
 mod tui {
-    #![expect(dead_code, reason = "the other half is for the program around it")]
+    #![expect(dead_code, unused_imports, reason = "the other half is for the program around it")]
     pub mod frame;
     pub mod input;
     pub mod look;
