@@ -252,7 +252,7 @@ mod tests {
         let mut spec = json!({
             "agentType": "fork", "source": BUILT_IN, "color": "blue", "description": "d", "depth": 1, "path": ["fork"],
             "call": "toolu_1", "model": "m", "thinking": "auto", "mode": "plan", "ownMode": "plan", "tools": "inherited",
-            "cwd": "/work/project", "instructions": true, "inBackground": true, "requested": {}, "isBelowFork": true,
+            "cwd": "/code/project", "instructions": true, "inBackground": true, "requested": {}, "isBelowFork": true,
         });
         if let Some(context) = context {
             spec["context"] = context;
@@ -272,10 +272,10 @@ mod tests {
             assert!(!record.contains(left_out), "{left_out}: {record}");
         }
         let read: AgentSpec = serde_json::from_str(&record).unwrap();
-        let read = read.restored("/work/project".into());
+        let read = read.restored("/code/project".into());
         assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::to_value(&fork).unwrap());
         assert!(read.is_below_fork && read.instructions && read.own_mode == Some(Mode::Plan));
-        assert_eq!((read.source.as_str(), read.cwd.to_str()), (BUILT_IN, Some("/work/project")));
+        assert_eq!((read.source.as_str(), read.cwd.to_str()), (BUILT_IN, Some("/code/project")));
     }
 
     #[test]
@@ -286,6 +286,6 @@ mod tests {
             assert!(record.contains(held), "{held}: {record}");
         }
         let read: AgentSpec = serde_json::from_str(&record).unwrap();
-        assert_eq!(read.restored("/elsewhere".into()).cwd.to_str(), Some("/work/project"));
+        assert_eq!(read.restored("/elsewhere".into()).cwd.to_str(), Some("/code/project"));
     }
 }

@@ -114,9 +114,9 @@ fn going_back_says_before_what_it_would_change_and_gives_the_prompt_back() {
         || Table::new(of, "Go back to before", vec![point("2", "more"), point("1", "begin")]);
     shows(&mut stage, table());
     stage.press(KeyCode::Down);
-    let lines = lines_of("would be as it was: /work/sum.sh (+1 -2)");
+    let lines = lines_of("would be as it was: /code/sum.sh (+1 -2)");
     stage.fact(Fact::Detail { of, id: "1".to_owned(), lines });
-    assert!(stage.shown().contains("would be as it was: /work/sum.sh"), "{}", stage.shown());
+    assert!(stage.shown().contains("would be as it was: /code/sum.sh"), "{}", stage.shown());
     let sent = |stage: &mut Stage| {
         let sent = stage.take_effects().into_iter().find_map(|it| match it {
             Effect::Submit { text, .. } => Some(text),
