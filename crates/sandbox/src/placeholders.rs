@@ -55,15 +55,8 @@ impl Placeholders {
             return Ok(held);
         }
         let border = Border::of(sandbox);
-        let missing = border.missing(sandbox);
-        let locked: BTreeSet<PathBuf> =
-            missing.flat_map(|(_, found)| border.locked_for(&found.path)).collect();
-        for directory in locked {
-            let lock = lock(&directory)?;
-            held.locks.insert(directory, lock);
-        }
-        // Checked again: under the locks, no other process removes any.
-        for (path, found) in border.missing(sandbox) {
+        let missing = held.lock_all(&border, sandbox)?;
+        for (path, found) in missing {
             match stand_in(&found, is_for_directory(path)) {
                 Ok(place) => held.places.push(place),
                 // The view keeps such a directory unchanged.
@@ -72,6 +65,28 @@ impl Placeholders {
             }
         }
         Ok(held)
+    }
+
+    /// Locks what must be locked for every missing path, and returns these paths. They are looked for again after each
+    /// lock, because other processes remove placeholders until it is taken: those returned were found under all locks.
+    fn lock_all<'a>(
+        &mut self,
+        border: &Border,
+        sandbox: &'a Sandbox,
+    ) -> io::Result<Vec<(&'a PathBuf, Resolved)>> {
+        loop {
+            let missing = border.missing(sandbox);
+            let needed = missing.iter().flat_map(|(_, found)| border.locked_for(&found.path));
+            let unlocked: BTreeSet<PathBuf> =
+                needed.filter(|directory| !self.locks.contains_key(directory)).collect();
+            if unlocked.is_empty() {
+                return Ok(missing);
+            }
+            for directory in unlocked {
+                let lock = lock(&directory)?;
+                self.locks.insert(directory, lock);
+            }
+        }
     }
 }
 
@@ -128,18 +143,28 @@ impl Border {
     }
 
     /// The denied paths with a missing part in a writable directory.
-    fn missing<'a>(
-        &'a self,
-        sandbox: &'a Sandbox,
-    ) -> impl Iterator<Item = (&'a PathBuf, Resolved)> {
-        let resolved =
-            sandbox.deny_write.iter().filter_map(|path| Some((path, resolve(path).ok()?)));
-        resolved.filter(|(_, found)| {
+    fn missing<'a>(&self, sandbox: &'a Sandbox) -> Vec<(&'a PathBuf, Resolved)> {
+        let denied = sandbox.deny_write.iter();
+        denied.filter_map(|path| Some((path, self.find_missing(path)?))).collect()
+    }
+
+    /// Where a denied path leads, if it is missing or only a placeholder, in a writable directory.
+    fn find_missing(&self, path: &Path) -> Option<Resolved> {
+        loop {
+            let found = resolve(path).ok()?;
             if !found.exists() {
-                return self.is_open(&found.path);
+                return self.is_open(&found.path).then_some(found);
             }
-            is_placeholder(&found.path) && found.path.parent().is_some_and(|it| self.is_open(it))
-        })
+            match fs::symlink_metadata(&found.path) {
+                Ok(metadata) => {
+                    let is_open = || found.path.parent().is_some_and(|it| self.is_open(it));
+                    return (marks_placeholder(&metadata) && is_open()).then_some(found);
+                }
+                // Another process has just removed it: it is missing again.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(_) => return None,
+            }
+        }
     }
 
     /// Whether files can be created in this directory. The nearest listed path decides.
@@ -197,7 +222,8 @@ fn stand_in(found: &Resolved, as_directory: bool) -> io::Result<PathBuf> {
 }
 
 fn create_directory(place: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o755).create(place) {
+    // The mode marks it from its first moment on, whatever the umask leaves of it: others may look at any time.
+    match DirBuilder::new().mode(OURS).create(place) {
         Ok(()) => fs::set_permissions(place, Permissions::from_mode(OURS)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
@@ -205,7 +231,7 @@ fn create_directory(place: &Path) -> io::Result<()> {
 }
 
 fn create_file(place: &Path, content: &[u8]) -> io::Result<()> {
-    match OpenOptions::new().write(true).create_new(true).mode(0o444).open(place) {
+    match OpenOptions::new().write(true).create_new(true).mode(OUR_FILE).open(place) {
         Ok(mut file) => {
             file.write_all(content)?;
             file.set_permissions(Permissions::from_mode(OUR_FILE))
@@ -223,12 +249,23 @@ fn is_closed(error: &io::Error) -> bool {
 
 /// Whether a path is only a placeholder, while a command runs.
 pub fn is_placeholder(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| {
-        let mode = metadata.permissions().mode() & 0o7777;
-        (metadata.file_type().is_socket() && mode == 0)
-            || (metadata.is_dir() && mode == OURS)
-            || (metadata.is_file() && mode == OUR_FILE && metadata.len() <= LONGEST_NEUTRAL)
-    })
+    fs::symlink_metadata(path).is_ok_and(|metadata| marks_placeholder(&metadata))
+}
+
+fn marks_placeholder(metadata: &fs::Metadata) -> bool {
+    let mode = metadata.permissions().mode() & 0o7777;
+    (metadata.file_type().is_socket() && mode == 0)
+        || (metadata.is_dir() && is_under_a_umask(mode, OURS, 0o700))
+        || (metadata.is_file()
+            && is_under_a_umask(mode, OUR_FILE, 0o400)
+            && metadata.len() <= LONGEST_NEUTRAL)
+}
+
+/// Whether a mode is what a umask leaves of ours, which is the case until it is set. No usual umask takes the rights of
+/// the owner.
+fn is_under_a_umask(mode: u32, ours: u32, least: u32) -> bool {
+    const STICKY: u32 = 0o1000;
+    mode & !ours == 0 && mode & (STICKY | least) == STICKY | least
 }
 
 fn take_away(place: &Path) {
@@ -467,6 +504,33 @@ mod tests {
             assert_eq!(names(&root.join("a")), ["b"]);
             assert_eq!(names(&root.join("a/b")), Vec::<String>::new());
         }
+    }
+
+    #[test]
+    fn a_placeholder_that_another_removes_at_the_same_time_is_there_nevertheless() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().canonicalize().unwrap();
+        let directories: Vec<PathBuf> =
+            (0..20).map(|number| root.join(number.to_string())).collect();
+        directories.iter().for_each(|directory| fs::create_dir(directory).unwrap());
+        let sandbox = Sandbox {
+            deny_write: directories.iter().map(|directory| directory.join("file")).collect(),
+            write: [vec![root], directories].concat(),
+            ..Sandbox::default()
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..400 {
+                        let held = Placeholders::create(&sandbox).unwrap();
+                        let missing =
+                            sandbox.deny_write.iter().find(|place| !is_placeholder(place));
+                        assert_eq!(missing, None);
+                        drop(held);
+                    }
+                });
+            }
+        });
     }
 
     #[test]
