@@ -9,9 +9,9 @@ use anyhow::Context;
 use centurion_config::trust::{
     Difference, ItemChange, Kept, Survey, Trust, TrustKey, TrustState, TrustedBy, survey,
 };
+use centurion_diff::LineDiff;
 use centurion_protocol::SystemWorld;
 use centurion_redact::redact_text;
-use centurion_tools::LineDiff;
 use clap::{Parser, Subcommand};
 
 use crate::configuration::open_trust;

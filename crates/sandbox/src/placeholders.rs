@@ -148,7 +148,7 @@ impl Border {
         denied.filter_map(|path| Some((path, self.find_missing(path)?))).collect()
     }
 
-    /// Where a denied path leads, if it is missing or only a placeholder, in a writable directory.
+    /// Returns the place of a denied path, if it is missing or only a placeholder, in a writable directory.
     fn find_missing(&self, path: &Path) -> Option<Resolved> {
         loop {
             let found = resolve(path).ok()?;

@@ -1,8 +1,7 @@
 //! A change to a text in the form that hosts show: hunks of lines with context.
 
+use centurion_diff::LineDiff;
 use serde_json::{Value, json};
-
-use crate::line_diff::LineDiff;
 
 /// Lines of context around a change.
 const CONTEXT: usize = 3;

@@ -4,10 +4,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
+use centurion_diff::close_words;
 use centurion_files::{Directory, exists_without_links};
 use centurion_permissions::{Links, PathKind};
-
-use crate::line_diff::close_words;
 
 /// The links that a path may lead through before it counts as a loop.
 const MAX_LINKS: usize = 40;

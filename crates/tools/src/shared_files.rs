@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blake3::Hash;
+use centurion_diff::LineDiff;
 use parking_lot::Mutex;
 
 use crate::context::lock;
-use crate::line_diff::LineDiff;
 use crate::text_file::decode;
 
 /// The largest file that is kept, and the bytes kept in all.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use centurion_diff::LineDiff;
 use centurion_permissions::Access;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +10,6 @@ use serde_json::json;
 
 use crate::change::{self, Need, Refusal, answer, check_known};
 use crate::disk::{self, Existing};
-use crate::line_diff::LineDiff;
 use crate::paths::resolve;
 use crate::read_state::View;
 use crate::shared_files::OthersChange;

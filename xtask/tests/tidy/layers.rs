@@ -7,9 +7,10 @@ use serde_json::Value;
 use crate::tree::{assert_none, root};
 
 /// Each crate with those of the project that it may depend on.
-const LAYERS: [(&str, &[&str]); 21] = [
+const LAYERS: [(&str, &[&str]); 22] = [
     ("centurion-protocol", &[]),
     ("centurion-files", &[]),
+    ("centurion-diff", &[]),
     ("centurion-redact", &["centurion-files"]),
     ("centurion-journal", &["centurion-files", "centurion-protocol", "centurion-redact"]),
     ("centurion-model", &["centurion-protocol", "centurion-redact"]),
@@ -21,6 +22,7 @@ const LAYERS: [(&str, &[&str]); 21] = [
     (
         "centurion-tools",
         &[
+            "centurion-diff",
             "centurion-files",
             "centurion-protocol",
             "centurion-redact",
@@ -86,11 +88,18 @@ const LAYERS: [(&str, &[&str]); 21] = [
     ),
     (
         "centurion-tui",
-        &["centurion-protocol", "centurion-files", "centurion-engine", "centurion-host"],
+        &[
+            "centurion-diff",
+            "centurion-protocol",
+            "centurion-files",
+            "centurion-engine",
+            "centurion-host",
+        ],
     ),
     (
         "centurion",
         &[
+            "centurion-diff",
             "centurion-files",
             "centurion-protocol",
             "centurion-journal",

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use centurion_diff::LineDiff;
 use centurion_files::{Existing, OpenError, ReplaceError, is_link_refusal};
 use centurion_protocol::RecordId;
 use serde::Serialize;
@@ -18,7 +19,6 @@ use super::{
     CheckpointError, Checkpoints, FileKeeper as _, backup_name, is_copy_of, path_digest, save,
 };
 use crate::disk::{LoadError, load_existing};
-use crate::line_diff::LineDiff;
 
 /// The reason that no file was restored.
 #[derive(Debug, Error)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use similar::{ChangeTag, DiffOp, TextDiff};
+use centurion_diff::{Hunk, LineDiff, changed_words};
 
 use crate::frame::{Colour, Line, Style};
 use crate::text::foreign;
@@ -21,19 +21,25 @@ const NEW: Style = Style::of(Colour::Green);
 
 /// The flush lines of a change: number, mark and text. Signs and looks say what changed, without colours too.
 pub fn diff(old: &str, new: &str) -> Vec<Line> {
-    let all = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+    let all = LineDiff::within(PATIENCE, old, new);
     let most = old.lines().count().max(new.lines().count());
     let made = DiffRows { digits: most.max(1).ilog10() as usize + 1 };
     let mut lines = Vec::new();
-    for (index, group) in all.grouped_ops(CONTEXT).iter().enumerate() {
+    for (index, hunk) in all.hunks(CONTEXT).enumerate() {
         if index > 0 {
             lines.push(Line::flush().with("…", Style::DIM));
         }
-        for op in group {
-            made.op(op, &all, &mut lines);
-        }
+        made.hunk(&hunk, &mut lines);
     }
     lines
+}
+
+/// A line of a hunk, with its number in the text that it is of.
+#[derive(Clone, Copy)]
+struct DiffRow<'t> {
+    sign: char,
+    number: usize,
+    text: &'t str,
 }
 
 struct DiffRows {
@@ -41,55 +47,47 @@ struct DiffRows {
 }
 
 impl DiffRows {
-    fn op<'a>(&self, op: &DiffOp, all: &TextDiff<'a, 'a, str>, lines: &mut Vec<Line>) {
-        let changes: Vec<(ChangeTag, usize, &str)> = all
-            .iter_changes(op)
-            .map(|change| {
-                let number = match change.tag() {
-                    ChangeTag::Delete => change.old_index(),
-                    ChangeTag::Insert | ChangeTag::Equal => change.new_index(),
-                };
-                let text = change.value();
-                (
-                    change.tag(),
-                    number.unwrap_or_default() + 1,
-                    text.strip_suffix('\n').unwrap_or(text),
-                )
-            })
-            .collect();
-        let of = |tag| changes.iter().filter(move |change| change.0 == tag).collect::<Vec<_>>();
-        let (gone, new) = (of(ChangeTag::Delete), of(ChangeTag::Insert));
-        let is_pairs = gone.len() == new.len();
-        for (index, change) in changes.iter().enumerate() {
-            let (tag, number, text) = *change;
-            let other = match tag {
-                _ if !is_pairs => None,
-                ChangeTag::Delete => new.get(index).map(|it| it.2),
-                ChangeTag::Insert => {
-                    index.checked_sub(gone.len()).and_then(|at| gone.get(at)).map(|it| it.2)
+    fn hunk(&self, hunk: &Hunk<'_>, lines: &mut Vec<Line>) {
+        let rows = numbered(hunk);
+        let is_same = |one: &DiffRow<'_>, other: &DiffRow<'_>| one.sign == other.sign;
+        let runs: Vec<&[DiffRow<'_>]> = rows.chunk_by(is_same).collect();
+        for (index, run) in runs.iter().enumerate() {
+            let partner = match run.first().map(|row| row.sign) {
+                Some('-') => {
+                    runs.get(index + 1).filter(|next| next.iter().all(|it| it.sign == '+'))
                 }
-                ChangeTag::Equal => None,
+                Some('+') => index
+                    .checked_sub(1)
+                    .and_then(|before| runs.get(before))
+                    .filter(|before| before.iter().all(|it| it.sign == '-')),
+                _ => None,
             };
-            lines.push(self.line(tag, number, text, other));
+            // Only where as many lines came as went is it known which became which.
+            let partner = partner.filter(|partner| partner.len() == run.len());
+            for (place, row) in run.iter().enumerate() {
+                let other = partner.and_then(|partner| partner.get(place)).map(|it| it.text);
+                lines.push(self.line(*row, other));
+            }
         }
     }
 
-    fn line(&self, tag: ChangeTag, number: usize, text: &str, other: Option<&str>) -> Line {
-        let (mark, style) = match tag {
-            ChangeTag::Delete => ("-", GONE),
-            ChangeTag::Insert => ("+", NEW),
-            ChangeTag::Equal => (" ", Style::PLAIN),
+    fn line(&self, row: DiffRow<'_>, other: Option<&str>) -> Line {
+        let DiffRow { sign, number, text } = row;
+        let style = match sign {
+            '-' => GONE,
+            '+' => NEW,
+            _ => Style::PLAIN,
         };
         let digits = self.digits;
         let mut line = Line::flush().with(format!("{number:>digits$} "), Style::DIM);
-        line.push(format!("{mark} "), style);
+        line.push(format!("{sign} "), style);
         let is_short = |text: &&str| text.len() <= LONGEST_LINE;
         match other.filter(is_short).filter(|_| is_short(&text)) {
             None => line.spans.extend(foreign(text, style)),
             Some(other) => {
-                for (part, is_changed) in words(text, other) {
+                for (part, is_changed) in changed_words(text, other, PATIENCE) {
                     let style = if is_changed { style.bold().underlined() } else { style };
-                    line.spans.extend(foreign(&part, style));
+                    line.spans.extend(foreign(part, style));
                 }
             }
         }
@@ -97,18 +95,18 @@ impl DiffRows {
     }
 }
 
-/// The parts of a line, each with whether the other line lacks it.
-fn words(text: &str, other: &str) -> Vec<(String, bool)> {
-    let mut parts: Vec<(String, bool)> = Vec::new();
-    let all = TextDiff::from_words(other, text);
-    for change in all.iter_all_changes().filter(|change| change.tag() != ChangeTag::Delete) {
-        let is_changed = change.tag() == ChangeTag::Insert;
-        match parts.last_mut().filter(|last| last.1 == is_changed) {
-            Some(last) => last.0.push_str(change.value()),
-            None => parts.push((change.value().to_owned(), is_changed)),
-        }
-    }
-    parts
+/// The lines of a hunk with their numbers: those of the new text, but for lines that went.
+fn numbered<'d>(hunk: &'d Hunk<'_>) -> Vec<DiffRow<'d>> {
+    let (old, new) = hunk.ranges();
+    let (mut old, mut new) = (old.start, new.start);
+    let rows = hunk.lines().map(|line| {
+        old += usize::from(line.sign != '+');
+        new += usize::from(line.sign != '-');
+        let number = if line.sign == '-' { old } else { new };
+        let text = line.text.strip_suffix('\n').unwrap_or(line.text);
+        DiffRow { sign: line.sign, number, text }
+    });
+    rows.collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Differences between two texts by lines, and between two words by letters.
+//! Differences between two texts by lines, between two lines by words, and between two words by letters.
 //!
-//! One search serves both, because the generic search is large and compiled anew for each type.
+//! One search serves all, because the generic search is large and compiled anew for each type.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use similar::algorithms::{
 use similar::udiff::UnifiedHunkHeader;
 use similar::{DiffOp, DiffTag, DiffableStr as _, diff_ratio, group_diff_ops};
 
-/// The time after which a search takes a difference that is not the smallest.
+/// The time after which a search takes a difference that is not the smallest, unless the caller says another.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The remark behind a line without an end, in any unified diff.
@@ -45,8 +45,13 @@ pub struct HunkLine<'t> {
 
 impl<'t> LineDiff<'t> {
     pub fn new(old: &'t str, new: &'t str) -> Self {
+        Self::within(PATIENCE, old, new)
+    }
+
+    /// The difference that is found in this time.
+    pub fn within(patience: Duration, old: &'t str, new: &'t str) -> Self {
         let (old, new) = (old.tokenize_lines(), new.tokenize_lines());
-        let operations = search(&old, &new);
+        let operations = search(&old, &new, patience);
         Self { old, new, operations }
     }
 
@@ -116,8 +121,24 @@ impl fmt::Display for Hunk<'_> {
     }
 }
 
+/// The parts of a line, in order, each with whether the other line lacks it.
+pub fn changed_words<'t>(line: &'t str, other: &str, patience: Duration) -> Vec<(&'t str, bool)> {
+    let words = line.tokenize_words();
+    let mut parts = Vec::new();
+    let mut rest = line;
+    for operation in search(&other.tokenize_words(), &words, patience) {
+        let part = words.get(operation.new_range()).unwrap_or_default();
+        let (part, behind) = rest.split_at(part.iter().map(|word| word.len()).sum());
+        rest = behind;
+        if !part.is_empty() {
+            parts.push((part, operation.tag() != DiffTag::Equal));
+        }
+    }
+    parts
+}
+
 /// The words that are most like the given one, best first.
-pub(crate) fn close_words<'w>(word: &str, words: &[&'w str], most: usize) -> Vec<&'w str> {
+pub fn close_words<'w>(word: &str, words: &[&'w str], most: usize) -> Vec<&'w str> {
     let wanted = word.tokenize_chars();
     let mut close: Vec<(f32, &str)> = Vec::new();
     for candidate in words {
@@ -128,7 +149,7 @@ pub(crate) fn close_words<'w>(word: &str, words: &[&'w str], most: usize) -> Vec
         if best < ALIKE {
             continue;
         }
-        let ratio = diff_ratio(&search(&wanted, &letters), wanted.len(), letters.len());
+        let ratio = diff_ratio(&search(&wanted, &letters, PATIENCE), wanted.len(), letters.len());
         if ratio >= ALIKE {
             close.push((ratio, candidate));
         }
@@ -138,7 +159,7 @@ pub(crate) fn close_words<'w>(word: &str, words: &[&'w str], most: usize) -> Vec
 }
 
 /// The operations that turn one list into another. Searches only between their common ends.
-fn search(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+fn search(old: &[&str], new: &[&str], patience: Duration) -> Vec<DiffOp> {
     let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
     let head = old.iter().zip(new).take_while(same).count();
     let (old_rest, new_rest) = (&old[head..], &new[head..]);
@@ -161,7 +182,7 @@ fn search(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
             numbers.old_range(),
             numbers.new_lookup(),
             numbers.new_range(),
-            Some(Instant::now() + PATIENCE),
+            Some(Instant::now() + patience),
         );
     }
     if tail > 0 {
@@ -196,6 +217,16 @@ mod tests {
             let ours: String = diff.hunks(1).map(|hunk| hunk.to_string()).collect();
             prop_assert_eq!(ours, expected);
         }
+    }
+
+    #[test]
+    fn words_that_the_other_line_lacks_are_marked() {
+        let parts = changed_words("a new word", "an old word", PATIENCE);
+        let expected = [("a", true), (" ", false), ("new", true), (" word", false)];
+        assert_eq!(parts, expected);
+        assert_eq!(changed_words("same", "same", PATIENCE), [("same", false)]);
+        assert_eq!(changed_words("all", "", PATIENCE), [("all", true)]);
+        assert_eq!(changed_words("", "all", PATIENCE), []);
     }
 
     #[test]
