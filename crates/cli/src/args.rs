@@ -268,11 +268,11 @@ pub(crate) struct PermissionArgs {
 #[command(next_help_heading = "Session")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct SessionArgs {
-    /// Go on with the newest session of this directory
+    /// Continue the newest session of this directory
     #[arg(short = 'c', long = "continue", conflicts_with = "resume")]
     pub(crate) continue_last: bool,
 
-    /// Go on with the session of this id or name; without one, list those there are
+    /// Resume the session with this id or name; without one, list the sessions
     #[arg(short, long, value_name = "ID|NAME", num_args = 0..=1, value_parser = named_session)]
     #[expect(clippy::option_option, reason = "a flag whose value may be left out")]
     pub(crate) resume: Option<Option<NamedSession>>,
@@ -320,7 +320,7 @@ pub(crate) struct SessionArgs {
 }
 
 impl SessionArgs {
-    /// The id of the session to go on with, where the flag names one by its id.
+    /// The id of the session to continue, where the flag names one by its id.
     pub(crate) fn resumed_id(&self) -> Option<SessionId> {
         match self.resume {
             Some(Some(NamedSession::Id(id))) => Some(id),

@@ -1,4 +1,4 @@
-//! A conversation of several prompts that goes on in another process: here, in a second session.
+//! A conversation of several prompts that continues in another process: here, in a second session.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use centurion_embed::{Event, Model, Session, SessionBuilder};

@@ -118,7 +118,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Goes on with the session of this id, whose transcript is in [`SessionBuilder::transcripts`].
+    /// Continues the session of this id, whose transcript is in [`SessionBuilder::transcripts`].
     pub fn resume(mut self, id: impl Into<String>) -> Self {
         self.beginning = Beginning::Resume(id.into());
         self

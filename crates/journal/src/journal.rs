@@ -142,7 +142,7 @@ impl Journal {
         Self::with_target(stamp, world, recording.into(), Target::Planned(path))
     }
 
-    /// Goes on with an existing transcript behind what was read from it.
+    /// Continues an existing transcript after what was read from it.
     pub fn resume(
         file: TranscriptFile,
         loaded: &Loaded,
@@ -438,7 +438,7 @@ impl Journal {
         state.buffer = Vec::new();
     }
 
-    /// Waits until everything appended so far is on the disk itself, beside whatever else goes on.
+    /// Waits until everything appended so far is on the disk itself, beside whatever else happens.
     pub async fn sync(&self) -> Result<(), JournalError> {
         let (file, path) = {
             let state = self.state.lock();
@@ -596,7 +596,7 @@ mod tests {
     }
 
     #[test]
-    fn thinking_that_holds_a_secret_is_left_out_and_the_chain_goes_on_without_it() {
+    fn thinking_that_holds_a_secret_is_left_out_and_the_chain_continues_without_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
         let journal = journal(&path);
@@ -729,7 +729,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_at_rest_lets_others_write_and_refuses_to_go_on_behind_their_records() {
+    fn a_journal_at_rest_lets_others_write_and_refuses_to_continue_behind_their_records() {
         // D-73
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");

@@ -163,7 +163,7 @@ impl ClientHandler for Client {
                 .with_form(FormElicitationCapability::default())
                 .with_url(UrlElicitationCapability::default()),
         );
-        // A server may go on with a long call as a task.
+        // A server may continue with a long call as a task.
         let tasks = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
         capabilities.extensions = Some(ExtensionCapabilities::from_iter([tasks]));
         capabilities.sampling = self.manners.sampler.is_some().then(SamplingCapability::default);

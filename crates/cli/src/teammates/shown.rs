@@ -92,11 +92,11 @@ mod tests {
 
     #[test]
     fn a_pane_that_takes_nothing_holds_nothing_up_and_says_later_what_is_missing() {
-        let (goes_on, may_go_on) = channel::<()>();
+        let (continues, may_continue) = channel::<()>();
         let (written, shown) = channel();
         let lines = PaneLines::to(move |text| {
             written.send(text.to_owned()).unwrap();
-            may_go_on.recv().map_err(io::Error::other)
+            may_continue.recv().map_err(io::Error::other)
         });
         let lines = lines.unwrap();
         lines.show("first");
@@ -106,9 +106,9 @@ mod tests {
         for number in 0..MOST_WAITING + 7 {
             lines.show(&number.to_string());
         }
-        goes_on.send(()).unwrap();
+        continues.send(()).unwrap();
         assert_eq!(shown.recv_timeout(patience).unwrap(), "(7 lines are not shown)\n0\n");
-        goes_on.send(()).unwrap();
+        continues.send(()).unwrap();
         assert_eq!(shown.recv_timeout(patience).unwrap(), "1\n");
     }
 }

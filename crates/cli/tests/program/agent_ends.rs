@@ -71,7 +71,7 @@ fn a_signal_ends_all_agents_with_complete_records_and_no_processes() {
 }
 
 #[test]
-fn after_a_kill_each_interrupted_agent_is_told_of_once_and_can_go_on() {
+fn after_a_kill_each_interrupted_agent_is_told_of_once_and_can_continue() {
     // S-221, S-231, I-3, I-13
     let stage = Stage::new(&json!({
         "lead": [[

@@ -29,7 +29,7 @@ fn largest(stage: &Stage) -> u64 {
 }
 
 #[test]
-fn a_command_of_an_agent_that_prints_without_end_is_ended_and_the_agent_goes_on() {
+fn a_command_of_an_agent_that_prints_without_end_is_ended_and_the_agent_continues() {
     // scenario 30
     let stage = Stage::new(&json!({
         "lead": [[agent("@@loud", &json!({}))], "done"],

@@ -126,7 +126,7 @@ fn garbage_on_the_input_is_named_by_its_line_and_ends_in_a_failing_code() {
     ];
     let assistant = message("assistant").to_string();
     for bad in garbage.iter().copied().chain([assistant.as_bytes()]) {
-        // In the middle, where work goes on, and at the end without a line end.
+        // In the middle, where work continues, and at the end without a line end.
         for is_last in [false, true] {
             let program = Program::answering([Reply::text("one"), Reply::text("two")]);
             let mut child = program.command(STREAMS).stdin(Stdio::piped()).spawn().unwrap();

@@ -56,7 +56,7 @@ fn boundaries(ended: &Ended) -> Vec<Value> {
 }
 
 #[test]
-fn a_small_window_is_compacted_from_the_cache_and_the_session_goes_on_in_the_next_process() {
+fn a_small_window_is_compacted_from_the_cache_and_the_session_continues_in_the_next_process() {
     // D-52, S-276
     let (program, charges) = reader("<summary>SUMMARY-1</summary>");
     let first = run(&program, &["-p", "read it PROMPT-WORDS"], Some("30000"));

@@ -138,7 +138,7 @@ fn a_run_waits_for_its_background_agents_and_hears_of_them_in_turns_of_their_own
         ],
         "slow": [["I wait.", bash("until [ -e go ]; do sleep 0.01; done")], "slow result"],
     }));
-    // The agent goes on when the first turn has its answer, and not before.
+    // The agent continues when the first turn has its answer, and not before.
     let mut command = stage.command("@@lead", &["--allowedTools", "Bash"]);
     let go = || drop(stage.program.scratch.write("go", ""));
     let told = Told::new(run_and(&mut command, |line| line.contains("\"meanwhile\""), go));
@@ -226,7 +226,7 @@ fn agents_of_agents_say_whose_they_are_and_speak_only_where_that_is_asked_for() 
 }
 
 #[test]
-fn an_agent_that_goes_on_is_the_same_task_in_another_run() {
+fn an_agent_that_continues_is_the_same_task_in_another_run() {
     // S-230, S-233
     let stage = Stage::new(&json!({
         "lead": [

@@ -92,7 +92,7 @@ fn what_is_nowhere_else_stays_or_is_saved_before_a_worktree_goes() {
 }
 
 #[test]
-fn a_session_begins_in_a_worktree_and_goes_on_there_when_it_is_resumed() {
+fn a_session_begins_in_a_worktree_and_continues_there_when_it_is_resumed() {
     let repository = Repository::new(&json!({
         "lead": [[bash("pwd")], "done"],
     }));

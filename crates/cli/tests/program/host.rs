@@ -226,7 +226,7 @@ fn what_is_said_during_a_turn_arrives_after_the_next_results() {
 }
 
 #[test]
-fn an_interrupt_stops_the_turn_and_the_session_goes_on() {
+fn an_interrupt_stops_the_turn_and_the_session_continues() {
     let silent = Reply::text("never finished").fault(Fault::Silence { after: 3 });
     let program = Program::answering([silent, Reply::text("back again")]);
     let mut host = Host::start(&program, &["--include-partial-messages"]);

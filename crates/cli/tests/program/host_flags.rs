@@ -272,7 +272,7 @@ fn the_state_of_the_key_can_be_asked_for() {
 }
 
 #[test]
-fn a_session_goes_on_behind_an_earlier_message_and_stays_there() {
+fn a_session_continues_behind_an_earlier_message_and_stays_there() {
     let program = Program::with_handler(|_| Reply::text("heard"));
     let mut host = Host::start(&program, &[]);
     let mut ends = Vec::new();

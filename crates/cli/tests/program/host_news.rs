@@ -49,7 +49,7 @@ fn a_conversation_that_begins_anew_is_told_with_what_discarded_it() {
 }
 
 #[test]
-fn commands_that_come_while_a_session_goes_on_are_told_of() {
+fn commands_that_come_while_a_session_continues_are_told_of() {
     let program = Program::with_handler(|_| Reply::text("heard"));
     let mut host = Host::start(&program, &[]);
     let events = turn(&mut host, "first");

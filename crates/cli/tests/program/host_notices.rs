@@ -119,7 +119,7 @@ fn thinking_is_told_in_tokens_as_it_comes() {
 #[test]
 fn a_running_hook_tells_what_it_has_printed_where_hooks_are_shown() {
     let program = Program::with_handler(|_| Reply::text("ok"));
-    // It goes on when the host has seen its first words.
+    // It continues when the host has seen its first words.
     let command = "echo first; echo aside >&2; until [ -e go ]; do sleep 0.01; done; echo last";
     let hook = json!({"matcher": "", "hooks": [{"type": "command", "command": command}]});
     let settings = json!({"hooks": {"UserPromptSubmit": [hook]}});

@@ -104,7 +104,7 @@ fn the_same_attacks_work_below_an_agent_that_is_not_apart() {
     assert_ne!(repository.git("rev-parse main"), before.lines().last().unwrap());
 }
 
-/// A process that goes on by itself: it writes to the caller's checkout, and `$1` to say that it runs.
+/// A process that continues by itself: it writes to the caller's checkout, and `$1` to say that it runs.
 const LATE: &str =
     "sh -c 'while :; do echo bad > $AT/a.txt; echo late >> $1; sleep 0.02; done' late-mark";
 
@@ -124,7 +124,7 @@ fn what_outlives_an_agent_apart_writes_nowhere_and_its_worktree_is_settled() {
         "AT={top}; export AT; setsid {LATE} two.txt > /dev/null 2>&1 & {}",
         until("two.txt")
     );
-    // Processes that are alive when the caller goes on; the pattern is not in its own line.
+    // Processes that are alive when the caller continues; the pattern is not in its own line.
     let look =
         format!("grep -lzs 'late-[m]ark' /proc/[0-9]*/cmdline | wc -l > {}", alive.display());
     let idle = format!("AT={top}; export AT; {LATE} /dev/null");

@@ -1,5 +1,5 @@
 //! Random teams and storms of mail with real processes, in every place where members run: processes of members and of the
-//! lead are killed, later processes go on, and every message that was acknowledged is read once, in the order of its pair.
+//! lead are killed, later processes continue, and every message that was acknowledged is read once, in the order of its pair.
 //!
 //! `CENTURION_TEAM_SEED=7` plays that team alone, `CENTURION_TEAM_SEEDS=50` plays 50; `CENTURION_STORM=10000` has each
 //! writer of the storm send so many.
@@ -409,7 +409,7 @@ fn sixteen_writers_in_processes_lose_and_double_nothing_though_processes_are_kil
 }
 
 #[test]
-fn killed_at_writes_of_any_transcript_a_lead_and_its_members_go_on_and_each_is_told_of_once() {
+fn killed_at_writes_of_any_transcript_a_lead_and_its_members_continue_and_each_is_told_of_once() {
     // teams.md 10.1, 10.9; in a process of its own a member dies at the same write of its own as the lead
     let burst = |to: &[&str], from: &str| -> Vec<Value> {
         let texts = (1..4).map(|number| format!("message <{number}> of {from}"));

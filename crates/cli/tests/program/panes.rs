@@ -74,7 +74,7 @@ impl Tmux {
         self.panes().get(1).expect("a pane of a member").clone()
     }
 
-    /// Has the server stand still, or go on.
+    /// Has the server stand still, or continue.
     fn signal(&self, signal: &str) {
         let pid = match signal {
             "-STOP" => self.run(&["display-message", "-p", "#{pid}"]),

@@ -81,7 +81,7 @@ fn an_interrupt_ends_the_run_with_what_there_is() {
         let result = events.iter().find(|event| event["type"] == "user").unwrap();
         assert!(result.to_string().contains("begun"), "what the command said is kept: {result}");
         assert!(processes("sleep 98781").is_empty());
-        // The transcript is complete: the session can go on at once.
+        // The transcript is complete: the session can continue at once.
         let id = ended.result()["session_id"].as_str().unwrap().to_owned();
         let next = Program { scratch: program.scratch, ..Program::answering([Reply::text("on")]) };
         assert_eq!(next.run(&["-p", "go on", "--resume", &id]).stdout, "on\n");
@@ -125,7 +125,7 @@ fn the_directory_is_kept_and_background_shells_report_once() {
 }
 
 #[test]
-fn a_run_with_nothing_on_its_open_pipe_goes_on_without_it() {
+fn a_run_with_nothing_on_its_open_pipe_continues_without_it() {
     let program = Program::answering([Reply::text("ok")]);
     let mut child = program.command(["-p", "hi"]).stdin(Stdio::piped()).spawn().unwrap();
     let held_open = child.stdin.take();

@@ -19,7 +19,7 @@ fn long_text() -> String {
 }
 
 #[test]
-fn agents_go_on_while_their_host_does_not_read() {
+fn agents_continue_while_their_host_does_not_read() {
     let long = long_text();
     let shell = sse::tool_use("toolu_1", "Bash", json!({"command": "touch ran"}));
     let program =
@@ -73,7 +73,7 @@ fn a_host_that_does_not_read_gets_all_partial_messages_later_and_they_take_no_me
 }
 
 #[test]
-fn verbose_json_is_written_while_the_run_goes_on() {
+fn verbose_json_is_written_while_the_run_continues() {
     let wait = json!({"command": "until [ -e go ]; do sleep 0.01; done"});
     let program = Program::answering([call("toolu_1", "Bash", wait), Reply::text("done")]);
     let flags = ["-p", "go", "--output-format", "json", "--verbose", "--allowedTools", "Bash"];

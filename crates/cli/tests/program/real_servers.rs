@@ -116,7 +116,7 @@ fn shows_python(server: &Value) {
         let messages = request["messages"].as_array().unwrap();
         let (count, last) = (messages.len(), messages.last().unwrap().to_string());
         let offers_late = request["tools"].to_string().contains("mcp__py__late");
-        // The list is fetched anew while the model goes on; it looks again until it is there.
+        // The list is fetched anew while the model continues; it looks again until it is there.
         match (last.contains("better late"), offers_late, last.contains("tool_result")) {
             (true, ..) => Reply::text("done"),
             (_, true, _) => call("toolu_z", "mcp__py__late", json!({})),

@@ -1,4 +1,4 @@
-//! Old sessions go while a run goes on.
+//! Old sessions go while a run continues.
 
 use std::fs::{File, FileTimes};
 use std::path::{Path, PathBuf};

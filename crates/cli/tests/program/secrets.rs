@@ -106,7 +106,7 @@ fn a_result_that_is_too_long_leaves_no_secret_in_its_file() {
                 if !request.json()["messages"].to_string().contains("tool_result") {
                     return call("toolu_1", tool, input.clone());
                 }
-                // The files that are there while the run goes on.
+                // The files that are there while the run continues.
                 kept.lock().extend(files(&there));
                 Reply::text("done")
             });

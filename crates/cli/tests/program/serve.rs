@@ -133,7 +133,7 @@ pub(crate) fn success(result: &Value) -> String {
     text(result).to_owned()
 }
 
-/// A command that tells its process and then goes on for longer than any test.
+/// A command that tells its process and then continues for longer than any test.
 pub(crate) fn endless() -> Value {
     json!({"command": "echo $$ > pid.new; mv pid.new pid; exec sleep 98791"})
 }
@@ -237,7 +237,7 @@ fn hooks_see_the_calls_and_the_server_begins_and_ends_like_a_session() {
 }
 
 #[test]
-fn a_cancelled_call_is_cut_and_the_server_goes_on() {
+fn a_cancelled_call_is_cut_and_the_server_continues() {
     let program = Program::answering([]);
     let mut client = Client::start(&program, &["--allowedTools", "Bash"]);
     let id = client.begin("Bash", &endless());
@@ -382,7 +382,7 @@ fn an_agent_that_leaves_others_unfinished_has_not_succeeded() {
 }
 
 #[test]
-fn an_agent_runs_and_goes_on_later() {
+fn an_agent_runs_and_continues_later() {
     let program = Program::answering([
         call("toolu_1", "Read", json!({"file_path": "a.txt"})),
         call("toolu_2", "Write", json!({"file_path": "b.txt", "content": "b"})),
@@ -544,7 +544,7 @@ scripts:
 }
 
 #[test]
-fn a_cancelled_agent_stops_and_its_session_can_go_on() {
+fn a_cancelled_agent_stops_and_its_session_can_continue() {
     let program = Program::answering([call("toolu_1", "Bash", endless()), Reply::text("fine")]);
     let mut client = Client::start(&program, &["--allowedTools", "Bash"]);
     let id = client.begin("centurion", &json!({"prompt": "go"}));

@@ -1,4 +1,4 @@
-//! `centurion mcp serve` for clients that know tasks: long calls go on behind their answers.
+//! `centurion mcp serve` for clients that know tasks: long calls continue after their answers.
 
 use centurion_testkit::Reply;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ fn call_with_tasks(client: &mut Client, tool: &str, arguments: &Value) -> Value 
     client.ask("tools/call", &params)["result"].take()
 }
 
-/// Calls a tool whose call goes on as a task; the id of the task.
+/// Calls a tool whose call continues as a task; the id of the task.
 fn begin(client: &mut Client, tool: &str, arguments: &Value) -> String {
     let result = call_with_tasks(client, tool, arguments);
     assert_eq!(result["resultType"], "task", "{result}");
@@ -60,7 +60,7 @@ fn reply(client: &mut Client, task: &str, key: &str, action: &str) {
 }
 
 #[test]
-fn an_agent_goes_on_as_a_task_that_says_what_it_does_and_asks() {
+fn an_agent_continues_as_a_task_that_says_what_it_does_and_asks() {
     let program = Program::answering([
         call("toolu_1", "Write", json!({"file_path": "b.txt", "content": "b"})),
         Reply::text("written"),

@@ -99,7 +99,7 @@ fn sigkill_leaves_no_server_behind() {
 }
 
 #[test]
-fn a_server_that_dies_in_a_call_fails_the_call_and_the_run_goes_on() {
+fn a_server_that_dies_in_a_call_fails_the_call_and_the_run_continues() {
     let program = Program::answering([
         call("toolu_1", "mcp__py__die", json!({})),
         call("toolu_2", "mcp__py__add", json!({"a": 1, "b": 2})),

@@ -15,7 +15,7 @@ fn texts(program: &Program, request: usize) -> String {
 }
 
 #[test]
-fn continue_goes_on_with_the_newest_and_resume_with_a_named_session() {
+fn continue_takes_the_newest_session_and_resume_a_named_one() {
     let program = Program::answering(["one", "two", "three"].map(Reply::text));
     assert_eq!(program.run(&["-p", "first", "--session-id", ID]).code, Some(0));
     assert_eq!(program.run(&["-p", "second", "--continue"]).code, Some(0));
@@ -30,7 +30,7 @@ fn continue_goes_on_with_the_newest_and_resume_with_a_named_session() {
 }
 
 #[test]
-fn a_fork_goes_on_in_a_copy() {
+fn a_fork_continues_in_a_copy() {
     let program = Program::answering(["one", "two"].map(Reply::text));
     program.run(&["-p", "first", "--session-id", ID]);
     let before = std::fs::read(&program.transcripts()[0]).unwrap();

@@ -112,7 +112,7 @@ fn settings_choose_model_mode_and_environment() {
 }
 
 #[test]
-fn settings_that_change_while_a_run_goes_on_are_taken_up() {
+fn settings_that_change_while_a_run_continues_are_taken_up() {
     let program = Program::answering([
         call("toolu_1", "Bash", json!({"command": "sh ./change.sh"})),
         call("toolu_2", "Write", json!({"file_path": "x.txt", "content": "y"})),

@@ -425,7 +425,7 @@ fn a_command_in_a_text_stays_in_the_sandbox() {
 }
 
 #[test]
-fn a_typed_fork_that_was_killed_is_told_of_once_when_the_session_goes_on() {
+fn a_typed_fork_that_was_killed_is_told_of_once_when_the_session_continues() {
     // S-231, I-13
     const ID: &str = "5b8f3c52-7d0c-4d1b-9d5a-2a3a4f1d2f10";
     let stage = Stage::new(&json!({

@@ -578,7 +578,7 @@ fn isolation_is_given_or_the_launch_fails_with_the_reason() {
 }
 
 #[test]
-fn an_agent_that_goes_on_is_back_in_its_worktree_in_this_process_and_a_later_one() {
+fn an_agent_that_continues_is_back_in_its_worktree_in_this_process_and_a_later_one() {
     // Scenario 6
     let message =
         |text: &str| json!({"tool": "SendMessage", "input": {"to": "worker", "message": text}});

@@ -106,7 +106,7 @@ fn colons_stars_and_marks_in_texts_are_harmless() {
 }
 
 #[test]
-fn a_text_goes_on_over_lines_that_only_look_like_keys() {
+fn a_text_continues_over_lines_that_only_look_like_keys() {
     expect(
         "---\nname: a\ndescription: Use it so.\nContext: it broke\nuser: \"help\"\n\
          Some words: more\n<example>\nstep: one\n</example>\n\nThe end.\nemoji: x\n---\n",

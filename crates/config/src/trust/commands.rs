@@ -537,7 +537,7 @@ impl Alternatives {
         self.texts.iter_mut().for_each(|text| text.push(letter));
     }
 
-    /// Goes on with each of these.
+    /// Continues with each of these.
     fn extend(&mut self, endings: &[String]) {
         let texts = endings
             .iter()

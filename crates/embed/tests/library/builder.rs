@@ -84,7 +84,7 @@ async fn a_session_without_a_directory_works_in_an_empty_one_that_goes_with_it()
 }
 
 #[tokio::test]
-async fn a_copy_of_a_session_goes_on_by_itself() {
+async fn a_copy_of_a_session_continues_by_itself() {
     let kept = tempfile::tempdir().unwrap();
     let builder = || {
         let script = "default: [one, two, three]";

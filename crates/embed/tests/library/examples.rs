@@ -22,7 +22,7 @@ fn one_shot_answers_the_prompt_of_its_command_line() {
 }
 
 #[test]
-fn a_conversation_goes_on_in_another_session() {
+fn a_conversation_continues_in_another_session() {
     assert_eq!(
         run("conversation", &[]),
         "The first answer.\nThe second answer.\nThe third answer.\n"

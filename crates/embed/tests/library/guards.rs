@@ -9,7 +9,7 @@ default:
 ";
 
 #[test]
-fn a_program_that_was_not_started_as_a_guard_goes_on() {
+fn a_program_that_was_not_started_as_a_guard_continues() {
     for arguments in [vec![], vec!["program"], vec!["program", "--flag", "__guard"]] {
         let arguments = arguments.into_iter().map(Into::into);
         assert!(Guard::enter(arguments.collect::<Vec<_>>()).is_ok());

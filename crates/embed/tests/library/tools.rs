@@ -162,7 +162,7 @@ async fn a_panic_in_a_tool_fails_the_call_alone() {
 }
 
 #[tokio::test]
-async fn an_interrupt_ends_a_tool_that_hangs_and_the_conversation_goes_on() {
+async fn an_interrupt_ends_a_tool_that_hangs_and_the_conversation_continues() {
     let script = "default: [{tool: Hangs, input: {}}, I am back.]";
     let builder = Session::builder(Model::script(script)).tool::<Hangs>().allow("Hangs");
     let mut session = builder.open().await.unwrap();

@@ -281,7 +281,7 @@ async fn what_cannot_be_recorded_is_not_in_force() {
 }
 
 #[tokio::test]
-async fn a_resumed_session_is_told_what_it_missed_and_goes_on_with_the_rest() {
+async fn a_resumed_session_is_told_what_it_missed_and_continues_with_the_rest() {
     // S-216
     for (cron, recurring, now, missed, next) in [
         // Once, still to come.

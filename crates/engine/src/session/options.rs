@@ -49,7 +49,7 @@ const CONCURRENT_CALLS: usize = 10;
 #[derive(Clone, Debug)]
 pub enum Start {
     New(SessionId),
-    /// Go on with the transcript of this session.
+    /// Continue the transcript of this session.
     Resume(SessionId),
     /// A new session that begins with the history of another.
     Fork {

@@ -362,7 +362,7 @@ impl Driver {
         &items[..items.iter().position(is_command).unwrap_or(items.len())]
     }
 
-    /// Goes on with the call that was put off; what waits in the queue goes along with its result. `Some` is
+    /// Continues with the call that was put off; what waits in the queue goes along with its result. `Some` is
     /// how the run ends here.
     async fn resume_deferred(
         &mut self,

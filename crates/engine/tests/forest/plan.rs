@@ -87,7 +87,7 @@ pub(crate) struct UserSettings {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Intervention {
     Interrupt,
-    /// Calls that wait go on without their agents.
+    /// Calls that wait continue without their agents.
     Detach,
     StopAll,
     StopOne(usize),

@@ -15,7 +15,7 @@ pub(crate) enum Ended {
     Over(Option<Outcome>),
     /// The process was gone in the middle of it.
     Died,
-    /// No task could go on.
+    /// No task could continue.
     Stuck,
 }
 

@@ -124,7 +124,7 @@ async fn stop_some(handle: Handle, storm: &Storm, dice: &Dice, number: u64) -> E
     tokio::time::sleep(Duration::from_millis(200 + dice.below(2_000) as u64)).await;
     if number == 1 {
         let writer = dice.below(WRITERS);
-        // Only a person would have it go on.
+        // Only a person would have it continue.
         storm.state.lock().sent[writer] = storm.most;
         let _ = handle.stop_task(&format!("w{writer}")).await;
         let _ = handle.stop_task(&format!("r{}", dice.below(READERS))).await;

@@ -17,7 +17,7 @@ fn waits_long() -> Bench {
     }))
 }
 
-/// The call went on without the result, which came later and once.
+/// The call continued without the result, which came later and once.
 fn assert_handed_over(told: &Told) {
     assert_eq!(told.agent_results()[0]["status"], "async_launched");
     let [news] = told.news()[..] else { panic!("{:?}", told.news()) };
@@ -43,7 +43,7 @@ async fn a_person_puts_an_agent_into_the_background() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_waits_too_long_goes_on_by_itself() {
+async fn a_call_that_waits_too_long_continues_by_itself() {
     // S-192
     let mut bench = waits_long();
     bench.knows_agents(|agents| agents.rules.auto_background = Some(Duration::from_secs(20)));
@@ -203,7 +203,7 @@ async fn requests_of_an_agent_are_limited_by_call_definition_and_settings() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_old_way_to_go_on_with_an_agent_works() {
+async fn the_old_way_to_resume_an_agent_works() {
     // S-128, D-6
     let again = json!({"tool": "Agent", "input": {"description": "again", "prompt": "@@more", "resume": LAST_AGENT}});
     let bench = Bench::cast(&json!({

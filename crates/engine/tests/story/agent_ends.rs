@@ -1,4 +1,4 @@
-//! How agents end: each once, honestly, told once to the right recipient, whatever else goes on.
+//! How agents end: each once, honestly, told once to the right recipient, whatever else happens.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -417,7 +417,7 @@ async fn an_interrupt_ends_whatever_is_waited_for_all_the_way_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_agent_is_stopped_and_the_others_go_on() {
+async fn one_agent_is_stopped_and_the_others_continue() {
     // scenario 29, S-256, D-31
     let told = three_slow()
         .live("@@lead", |handle, watcher| async move {

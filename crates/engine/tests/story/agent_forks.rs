@@ -1,4 +1,4 @@
-//! Forks: agents that go on from their parent's conversation, byte for byte.
+//! Forks: agents that continue from their parent's conversation, byte for byte.
 
 use std::sync::Arc;
 
@@ -122,7 +122,7 @@ async fn forks_share_all_bytes_up_to_their_directive_at_any_point_of_any_convers
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fork_goes_on_from_the_same_bytes_when_it_is_woken_and_in_a_later_process() {
+async fn a_fork_continues_from_the_same_bytes_when_it_is_woken_and_in_a_later_process() {
     // S-263, S-274, S-095, I-11
     let bench = thinking(&json!({
         "lead": [[read()], [fork("@@work"), read()], "meanwhile", [message(LAST_AGENT, "@@more")], "said", "heard"],
@@ -456,7 +456,7 @@ async fn questions_of_a_fork_reach_the_person_and_say_whose_they_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fork_goes_on_however_little_of_its_start_was_written() {
+async fn a_fork_continues_however_little_of_its_start_was_written() {
     // a process that dies at every write of the fork, in the middle of it or behind it
     let bench = forking(&json!({
         "lead": [[read()], [fork("@@work"), read()], "meanwhile", "heard"],
@@ -490,7 +490,7 @@ async fn a_fork_goes_on_however_little_of_its_start_was_written() {
 
 /// A process that died behind the fork's start, with less and less of what its parent had written since its answer.
 #[tokio::test(start_paused = true)]
-async fn a_fork_goes_on_however_little_of_its_parents_record_was_written_behind_the_answer() {
+async fn a_fork_continues_however_little_of_its_parents_record_was_written_behind_the_answer() {
     let bench = thinking(&json!({
         "lead": [[read()], [fork("@@work"), read()], "meanwhile", "heard"],
         "work": [[read()], "Scope: first"],

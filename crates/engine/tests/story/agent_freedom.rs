@@ -1,4 +1,4 @@
-//! No agent is freer than the one that starts it, however it comes into being or goes on.
+//! No agent is freer than the one that starts it, however it comes into being or continues.
 
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ async fn what_a_repository_defined_is_worth_nothing_to_an_agent_of_earlier_once_
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_goes_on_has_what_its_definition_says_now() {
+async fn an_agent_that_continues_has_what_its_definition_says_now() {
     // D-5a, D-9
     let scripts = json!({
         "lead": [[agent("builder", "@@child", &json!({"name": "bob"}))], "done"],
@@ -160,7 +160,7 @@ async fn an_agent_that_goes_on_has_what_its_definition_says_now() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_never_accepted_gives_an_agent_that_goes_on_no_more_than_the_session_has() {
+async fn what_was_never_accepted_gives_an_agent_that_continues_no_more_than_the_session_has() {
     // D-5a
     let mut bench = Bench::cast(&json!({
         "lead": [[agent("builder", "@@child", &json!({"name": "bob"}))], "done"],

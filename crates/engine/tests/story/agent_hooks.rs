@@ -237,7 +237,7 @@ async fn hooks_of_a_definition_count_for_its_agent_alone_and_end_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hooks_of_a_definition_come_back_when_the_agent_goes_on() {
+async fn hooks_of_a_definition_come_back_when_the_agent_continues() {
     // S-334, scenario 14
     let bench = Bench::cast(&json!({
         "lead": [

@@ -209,7 +209,7 @@ fn requests(told: &Told, prompt: &str) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_budget_that_is_spent_stays_spent_when_the_agent_goes_on() {
+async fn a_budget_that_is_spent_stays_spent_when_the_agent_continues() {
     // scenario 23, S-230
     let read = json!([{"text": "so far"}, {"tool": "Read", "input": {"file_path": "a.txt"}}]);
     let mut bench = Bench::cast(&json!({
@@ -242,7 +242,7 @@ async fn a_budget_that_is_spent_stays_spent_when_the_agent_goes_on() {
 }
 
 #[test]
-fn what_an_interrupted_agent_had_spent_counts_when_it_goes_on() {
+fn what_an_interrupted_agent_had_spent_counts_when_it_continues() {
     // scenario 23, scenario 18
     let read = json!([{"text": "so far"}, {"tool": "Read", "input": {"file_path": "a.txt"}}]);
     let slow = json!([[waits("@@below")], {"text": "never", "latency_ms": 3_600_000}]);

@@ -265,7 +265,7 @@ async fn a_hook_that_breaks_ends_its_agent_as_a_fault() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_was_stopped_by_another_goes_on_when_it_is_asked_to() {
+async fn an_agent_that_was_stopped_by_another_continues_when_it_is_asked_to() {
     // scenario 29, S-230
     let bench = Bench::cast(&json!({
         "lead": [

@@ -60,7 +60,7 @@ async fn a_report_that_was_waited_for_has_the_known_fields() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_launch_in_the_background_has_the_known_fields_and_says_how_it_goes_on() {
+async fn a_launch_in_the_background_has_the_known_fields_and_says_how_it_continues() {
     // S-308, S-310, S-315, S-316
     let bench = finder(&json!({"run_in_background": true}));
     let told = bench.run("@@lead").await;

@@ -318,7 +318,7 @@ async fn an_agent_that_waits_for_its_servers_can_be_stopped() {
                 while !has_begun() {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
-                // The clock goes on only when all others wait.
+                // The clock continues only when all others wait.
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 let began = tokio::time::Instant::now();
                 assert_eq!(handle.stop_agents(), 1);

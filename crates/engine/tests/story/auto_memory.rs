@@ -265,7 +265,7 @@ async fn a_session_leaves_a_note_on_itself_if_the_settings_say_so() {
     assert!(!told.lines().iter().any(|line| line.to_string().contains("NO-SUGAR")), "not recorded");
     let recorded = told.lines().iter().any(|line| line.to_string().contains("session_memory"));
     assert!(recorded, "but what it was for and what it took");
-    // The next session is told of it, and one that goes on with this one writes it anew.
+    // The next session is told of it, and one that continues this one writes it anew.
     bench.seed = 2;
     let (next, _) = runs(&bench, "more").await;
     assert!(knows(&next.asked[0], "About tea"), "{}", next.asked[0].messages);
@@ -337,7 +337,7 @@ async fn each_task_has_a_budget_and_a_model_of_its_own() {
     assert!(!knows(told.asked.last().unwrap(), SESSION), "nothing was sent");
 
     let task = MemoryTask { model: Some("claude-haiku-5-5".to_owned()), max_budget: 1.0 };
-    // One that goes on and on is given up.
+    // One that never ends is given up.
     let long = json!({"text": "word ".repeat(40_000), "chunk_chars": 1_000});
     let dear = MemorySettings { session: Some(on(0.1)), ..MemorySettings::default() };
     let (bench, notes) = ending(SESSION, &long, dear);

@@ -1,4 +1,4 @@
-//! Compaction: a conversation goes on with a summary in the place of its earlier part, and loses nothing that counts.
+//! Compaction: a conversation continues with a summary in the place of its earlier part, and loses nothing that counts.
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ pub(crate) fn much() -> Vec<Value> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversation_that_comes_near_its_window_goes_on_with_a_summary() {
+async fn a_conversation_that_comes_near_its_window_continues_with_a_summary() {
     // D-52, D-53, S-276
     let bench = telling(40_000, &[good()], &much());
     let told = bench.run("PROMPT-WORDS read it often").await;
@@ -145,7 +145,7 @@ async fn a_conversation_that_fills_up_at_once_every_time_ends_the_run_after_thre
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversation_too_long_even_to_be_summarised_is_cut_by_rule_and_goes_on() {
+async fn a_conversation_too_long_even_to_be_summarised_is_cut_by_rule_and_continues() {
     // context.md 8, 2: anthropics/claude-code#23047, D-54
     let mut steps = reads(4);
     steps.extend([too_long(), json!("Still here.")]);
@@ -593,7 +593,7 @@ async fn a_child_whose_conversation_cannot_be_saved_gives_an_honest_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_was_compacted_goes_on_from_there_when_it_is_written_to() {
+async fn a_child_that_was_compacted_continues_from_there_when_it_is_written_to() {
     let mut steps = vec![json!([agent("general-purpose", "CHILD-TASK", &json!({"name": "bob"}))])];
     steps.extend(much());
     steps.extend([
@@ -985,10 +985,10 @@ async fn an_answer_that_no_model_gave_is_no_part_of_what_is_kept() {
     );
 }
 
-/// A session that dies at any write, also in the middle of one, goes on with all it had or with the shorter
+/// A session that dies at any write, also in the middle of one, continues with all it had or with the shorter
 /// conversation, and never with less.
 #[tokio::test(start_paused = true)]
-async fn a_process_that_dies_at_any_write_of_a_compaction_leaves_a_session_that_goes_on() {
+async fn a_process_that_dies_at_any_write_of_a_compaction_leaves_a_session_that_continues() {
     let mut steps = much();
     steps.push(json!("Later."));
     let bench = telling(40_000, &[good()], &steps);

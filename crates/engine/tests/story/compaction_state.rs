@@ -51,7 +51,7 @@ async fn a_session_forked_from_a_compacted_one_begins_at_the_boundary() {
     assert!(fork.asked[0].wire.starts_with(&last.wire), "byte for byte: {}", text(&fork.asked[0]));
     assert!(text(&fork.asked[0]).contains(GOES_ON));
     assert_eq!(std::fs::read(&told.transcript).unwrap(), before, "the first session is as it was");
-    // The fork stands alone: what it goes on from is in its own record.
+    // The fork stands alone: what it continues from is in its own record.
     let again = later.resume(&fork, "again").await;
     assert!(again.asked[0].wire.starts_with(&fork.asked[0].wire), "{}", text(&again.asked[0]));
 }

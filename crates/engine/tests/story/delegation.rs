@@ -1,4 +1,4 @@
-//! One agent hands work to another: waiting for it, going on without it, speaking to it.
+//! One agent hands work to another: waiting for it, continuing without it, speaking to it.
 
 use centurion_protocol::Outcome;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ fn receipt<'a>(told: &'a Told, status: &str) -> &'a Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_waits_for_the_report_and_the_parent_goes_on_with_it() {
+async fn a_call_waits_for_the_report_and_the_parent_continues_with_it() {
     // S-187, S-188, S-194
     let bench = Bench::cast(&json!({
         "lead": [[agent("general-purpose", "look @@scout", &json!({}))], "all done"],
@@ -141,7 +141,7 @@ async fn a_name_is_an_address_of_an_agent_that_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_has_ended_goes_on_with_a_message() {
+async fn an_agent_that_has_ended_continues_with_a_message() {
     // S-230, S-232, S-242
     let bench = Bench::cast(&json!({
         "lead": [

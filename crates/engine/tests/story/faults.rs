@@ -96,7 +96,7 @@ async fn a_provider_that_does_not_recover_ends_the_run_honestly() {
         assert_eq!(content(&bench), "one\n", "no call of a broken answer was run");
         let synthetic = told.of("assistant", None);
         assert_eq!(synthetic.last().unwrap()["message"]["model"], "<synthetic>");
-        // The session can go on as if nothing had happened.
+        // The session can continue as if nothing had happened.
         let again = Bench { dir: bench.dir, ..story(&json!({})) };
         let resumed = again.resume(&told, "try again").await;
         assert_eq!(resumed.outcome, Some(Outcome::Completed));

@@ -42,7 +42,7 @@ fn titles(told: &Told) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_hook_names_the_session_and_hears_the_name_when_it_goes_on() {
+async fn a_hook_names_the_session_and_hears_the_name_when_it_continues() {
     let start = specific(Event::SessionStart, json!({"sessionTitle": " First name\nmore"}));
     let stage = saying(vec![(Event::SessionStart, start)]);
     let bench = stage.set(Bench::says(&json!(["one", "two"])));

@@ -62,13 +62,13 @@ async fn a_model_may_judge_and_its_no_counts_as_the_event_has_it() {
     let no = json!(r#"I think: {"ok": false, "reason": "too risky"}"#);
     let yes = json!(r#"{"ok": true}"#);
     let prompt = json!([{"type": "prompt", "prompt": "is this fine? $ARGUMENTS"}]);
-    let goes_on = json!([{"type": "prompt", "prompt": "is this fine?", "continueOnBlock": true}]);
+    let continues = json!([{"type": "prompt", "prompt": "is this fine?", "continueOnBlock": true}]);
     for (event, handlers, answer, outcome, is_written) in [
         (Event::PreToolUse, &prompt, &yes, Outcome::Completed, true),
         (Event::PreToolUse, &prompt, &no, Outcome::HookStopped, false),
-        (Event::PreToolUse, &goes_on, &no, Outcome::Completed, false),
+        (Event::PreToolUse, &continues, &no, Outcome::Completed, false),
         (Event::PostToolUse, &prompt, &no, Outcome::HookStopped, true),
-        (Event::PostToolUse, &goes_on, &no, Outcome::Completed, true),
+        (Event::PostToolUse, &continues, &no, Outcome::Completed, true),
         (Event::UserPromptSubmit, &prompt, &no, Outcome::HookStopped, false),
     ] {
         let scenario = json!({"rules": [{"match": {"system": JUDGE}, "respond": answer}], "default": writing()});

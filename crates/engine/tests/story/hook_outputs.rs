@@ -185,7 +185,7 @@ async fn a_hook_that_ends_the_run_ends_it_and_it_is_no_success() {
         assert_eq!(told.requests.len(), requests, "{event}");
         assert_eq!(written(&bench).is_some(), is_written, "{event}");
         assert_eq!(stage.heard(Event::SessionEnd).len(), 1, "{event}");
-        // What was said before is whole: the session can go on.
+        // What was said before is whole: the session can continue.
         let second = Stage::silent().set(bench);
         assert_eq!(
             second.resume(&told, "go on").await.outcome,

@@ -192,7 +192,7 @@ fn decisions() -> Vec<Way> {
     ]
 }
 
-/// The ways in which a run begins, goes on and ends.
+/// The ways in which a run begins, continues and ends.
 #[rustfmt::skip]
 fn runs() -> Vec<Way> {
     vec![

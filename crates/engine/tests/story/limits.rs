@@ -1,4 +1,4 @@
-//! Limits hold, and cancelling at any point leaves a history that can go on.
+//! Limits hold, and cancelling at any point leaves a history that can continue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,7 @@ async fn a_conversation_that_does_not_fit_the_window_is_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_at_any_moment_leaves_a_history_that_can_go_on() {
+async fn cancelling_at_any_moment_leaves_a_history_that_can_continue() {
     let steps = json!([
         {"latency_ms": 100, "chunk_delay_ms": 10, "chunk_chars": 2, "blocks": [
             {"text": "reading now"},

@@ -290,7 +290,7 @@ async fn a_resumed_session_keeps_its_agent() {
     assert_eq!((&after.model, &after.tools), (&before.model, &before.tools));
     assert_eq!(after.system, before.system);
     assert_eq!(resumed.of("system", Some("init"))[0]["permissionMode"], Mode::Plan.to_string());
-    // One that is gone is said to be, and the session goes on without it.
+    // One that is gone is said to be, and the session continues without it.
     std::fs::remove_dir_all(bench.project().join(".claude")).unwrap();
     bench.seed = 80;
     let gone = bench.resume(&resumed, "@@lead").await;

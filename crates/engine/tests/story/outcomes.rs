@@ -63,7 +63,7 @@ async fn a_stop_sequence_ends_a_turn_like_any_other_end() {
 }
 
 #[tokio::test]
-async fn a_paused_turn_goes_on_from_where_it_paused() {
+async fn a_paused_turn_continues_from_where_it_paused() {
     let steps = json!([{"blocks": [{"text": "one moment"}], "stop_reason": "pause_turn"}, "there"]);
     let told = Bench::says(&steps).run("hi").await;
     assert_eq!(told.outcome, Some(Outcome::Completed));

@@ -1,4 +1,4 @@
-//! Providers that refuse a part of a conversation: the session goes on, whatever the part is.
+//! Providers that refuse a part of a conversation: the session continues, whatever the part is.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -153,7 +153,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 44, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_part_a_provider_refuses_the_session_goes_on(
+    fn whatever_part_a_provider_refuses_the_session_continues(
         part in prop::sample::select(&PARTS[..]),
         names_place in any::<bool>(),
         compacts_first in any::<bool>(),
@@ -222,7 +222,7 @@ async fn submit_all(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_conversation_that_is_refused_for_an_unknown_reason_can_be_compacted_and_goes_on() {
+async fn a_conversation_that_is_refused_for_an_unknown_reason_can_be_compacted_and_continues() {
     // D-54: also where nothing was answered yet that could be summarised
     let mut bench = telling(200_000, &[good()], &[json!("Here.")]);
     bench.refuses = Some(refuses(("text", "GUILTY"), false));

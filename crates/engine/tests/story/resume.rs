@@ -1,4 +1,4 @@
-//! Going on with a session: after its end, in a copy, and after a crash at any record.
+//! Continuing a session: after its end, in a copy, and after a crash at any record.
 
 use centurion_engine::Start;
 use centurion_protocol::{Outcome, SeededWorld, World};
@@ -55,7 +55,7 @@ async fn a_fork_leaves_the_first_session_as_it_was() {
 }
 
 #[tokio::test]
-async fn after_a_crash_at_any_byte_of_the_transcript_the_session_goes_on() {
+async fn after_a_crash_at_any_byte_of_the_transcript_the_session_continues() {
     // S-231 is built on this: a conversation is a function of its transcript.
     let bench = worker();
     let first = bench.run("@@work").await;

@@ -229,7 +229,7 @@ fn results(told: &Told) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_is_taken_back_while_the_session_goes_on() {
+async fn a_prompt_is_taken_back_while_the_session_continues() {
     // D-56, context.md 6
     let todos = json!([{"content": "LISTED", "status": "pending", "activeForm": "Listing"}]);
     let bench = keeping(&json!({

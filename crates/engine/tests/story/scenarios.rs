@@ -244,7 +244,7 @@ async fn poke(bench: &Bench, told: &Told, id: &str) -> Told {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_whose_record_was_cut_anywhere_goes_on() {
+async fn an_agent_whose_record_was_cut_anywhere_continues() {
     // scenario 15, S-231
     let mut bench = Bench::cast(&json!({
         "lead": [[waits("@@work")], "done"],
@@ -276,7 +276,7 @@ async fn an_agent_whose_record_was_cut_anywhere_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_goes_on_without_a_tool_that_is_gone() {
+async fn an_agent_continues_without_a_tool_that_is_gone() {
     // scenario 16
     let mut bench = Bench::cast(&json!({
         "lead": [[waits("@@work")], "done"],

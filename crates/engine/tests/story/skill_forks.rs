@@ -177,7 +177,7 @@ async fn a_typed_fork_waits_for_a_free_slot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_interrupt_of_a_typed_fork_ends_its_agent_and_the_session_goes_on() {
+async fn an_interrupt_of_a_typed_fork_ends_its_agent_and_the_session_continues() {
     let scripts = json!({
         "scout": [{"text": "never", "latency_ms": 3_600_000}],
         "next": ["fine"],

@@ -26,7 +26,7 @@ async fn results_stand_in_the_order_of_the_calls() {
 }
 
 #[tokio::test]
-async fn bad_calls_are_answered_and_the_run_goes_on() {
+async fn bad_calls_are_answered_and_the_run_continues() {
     let bench = Bench::says(&json!([
         [
             {"tool": "Frobnicate", "input": {}},

@@ -216,7 +216,7 @@ fn a_result_can_be_commented_and_replaced() {
 }
 
 #[test]
-fn an_agent_goes_on_for_feedback_or_context_but_not_forever() {
+fn an_agent_continues_for_feedback_or_context_but_not_forever() {
     let stop = Stop {
         stop_hook_active: false,
         last_assistant_message: "",

@@ -70,7 +70,7 @@ fn a_models_no_does_what_the_event_makes_of_it() {
     const NO: &str = "Sure:\n```json\n{\"ok\": false, \"reason\": \"R\"}\n```";
     use Event as E;
     // Whether it blocks and whether it ends the turn, as a plain prompt and with continueOnBlock.
-    for (event, plain, going_on) in [
+    for (event, plain, continuing) in [
         (E::Stop, (true, false), (true, false)),
         (E::SubagentStop, (true, false), (true, false)),
         (E::PreToolUse, (true, true), (true, false)),
@@ -85,7 +85,7 @@ fn a_models_no_does_what_the_event_makes_of_it() {
         (E::PermissionRequest, (false, false), (false, false)),
         (E::PermissionDenied, (false, false), (false, false)),
     ] {
-        for (continue_on_block, expected) in [(false, plain), (true, going_on)] {
+        for (continue_on_block, expected) in [(false, plain), (true, continuing)] {
             let action = PromptAction { prompt: String::new(), model: None, continue_on_block };
             let reply = Reply::judged(event, "p".to_owned(), &action, NO);
             let found = reply.refusal.as_ref().map(|it| (it.blocks, it.ends_turn));

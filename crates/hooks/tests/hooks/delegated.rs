@@ -25,7 +25,7 @@ async fn a_model_is_asked_and_its_no_is_the_next_instruction() {
 }
 
 #[tokio::test]
-async fn an_agents_no_denies_and_lets_the_turn_go_on() {
+async fn an_agents_no_denies_and_lets_the_turn_continue() {
     let stage = Stage::new();
     let agent = json!({"type": "agent", "prompt": "Safe?"});
     stage.settings(Level::User, &json!({"PreToolUse": [{"hooks": [agent]}]}));

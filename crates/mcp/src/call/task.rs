@@ -1,4 +1,4 @@
-//! A call that a server goes on with behind its answer: the client looks after it until it ends.
+//! A call that a server continues after its answer: the client looks after it until it ends.
 //!
 //! A server may answer a call with a task (the extension `io.modelcontextprotocol/tasks`). The task is asked how it
 //! stands, at the pace that the server wants; its questions are put to people, and taken back when it no longer has
@@ -125,7 +125,7 @@ impl Call<'_> {
             }
             let told = match self.look(seed, deadline).await {
                 Ok(told) => told.task,
-                // The task goes on; only the way to it is broken.
+                // The task continues; only the way to it is broken.
                 Err(CallError::Unreachable { .. }) if failed < MOST_FAILED_LOOKS => {
                     failed += 1;
                     continue;
@@ -170,7 +170,7 @@ impl Call<'_> {
         self.ask(request, deadline).await.map(drop)
     }
 
-    /// Every look at a task that goes on is a sign of life.
+    /// Every look at a task that continues is a sign of life.
     fn report(&self, task: &Task) {
         if let Some(on_progress) = &self.options.on_progress {
             let message = task.status_message.as_deref();

@@ -1,4 +1,4 @@
-//! Calls that a server goes on with as tasks.
+//! Calls that a server continues as tasks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,7 +53,7 @@ async fn said(connection: &Connection) -> Value {
 }
 
 #[tokio::test]
-async fn a_call_that_goes_on_as_a_task_ends_with_its_result() {
+async fn a_call_that_continues_as_a_task_ends_with_its_result() {
     let bench = Bench::new();
     let connection = bench.connect("").await;
     let signs: Arc<Mutex<Vec<Option<String>>>> = Arc::default();

@@ -71,7 +71,7 @@ fn a_conversation_with_calls_is_sent_with_tools_even_if_the_agent_has_none() {
 }
 
 #[test]
-fn a_turn_that_began_without_thinking_goes_on_without() {
+fn a_turn_that_began_without_thinking_continues_without() {
     let thinks = |model: &str, request: &mut Request, thinking: Thinking| {
         request.model = model.to_owned();
         request.thinking = thinking;

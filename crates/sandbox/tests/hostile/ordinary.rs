@@ -27,7 +27,7 @@ const WORK: [&str; 17] = [
 ];
 
 #[test]
-fn ordinary_work_goes_on() {
+fn ordinary_work_continues() {
     for network in [Network::Off, Network::Loopback, Network::Open] {
         for cell in Cell::all(Cell::open(network.clone())) {
             for work in WORK {

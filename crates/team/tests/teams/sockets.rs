@@ -37,7 +37,7 @@ async fn ask(directory: &SocketDirectory, frame: Value) -> Result<Option<Value>,
     Ok(connection.reader.read(patience).await.unwrap_or_default())
 }
 
-/// A server of frames, with what attacks it, for as long as that goes on.
+/// A server of frames, with what attacks it, for as long as that continues.
 async fn attacked<T: Send + 'static>(
     attack: impl FnOnce(PathBuf) -> T + Send + 'static,
 ) -> (SocketDirectory, tempfile::TempDir, T) {

@@ -65,7 +65,7 @@ async fn text_has_line_numbers_and_data() {
 }
 
 #[tokio::test]
-async fn a_range_shows_its_lines_and_how_to_go_on() {
+async fn a_range_shows_its_lines_and_how_to_continue() {
     let bench = bench();
     bench.file("f", "1\n2\n3\n4\n5\n");
     let shown = bench.shown(json!({"file_path": "f", "offset": 2, "limit": 2})).await;

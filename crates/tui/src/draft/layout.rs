@@ -86,9 +86,9 @@ impl DraftLayout {
             }
         }
         // The end of a row that continues is the start of the next one: stay in the row.
-        let goes_on =
+        let continues =
             self.rows.get(usize::from(row) + 1).is_some_and(|next| next.start == range.end);
-        if goes_on { range.end.saturating_sub(1).max(range.start) } else { range.end }
+        if continues { range.end.saturating_sub(1).max(range.start) } else { range.end }
     }
 }
 

@@ -494,7 +494,7 @@ fn review_key(
     }
 }
 
-/// Goes on to the next question, or gives all answers.
+/// Moves on to the next question, or gives all answers.
 fn next_question(
     model: &mut Model,
     number: AskNumber,

@@ -132,7 +132,7 @@ pub(super) fn came(
         rules::add_denied(&mut table, model.talk.denied.iter().cloned());
     }
     if let Some(Screen::Table(before)) = model.screen.take_if(|_| is_shown) {
-        table.goes_on(*before);
+        table.restore_view_of(*before);
     }
     want_detail(&mut table, effects);
     super::show_screen(model, Screen::Table(table));

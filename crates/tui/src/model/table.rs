@@ -257,7 +257,7 @@ impl Table {
     }
 
     /// Takes over the state of the same table as it was shown before: rows may have come and gone.
-    pub(crate) fn goes_on(&mut self, before: Self) {
+    pub(crate) fn restore_view_of(&mut self, before: Self) {
         let marked = before.marked().map(|row| row.id.clone());
         let place = before.state.marked;
         // Details may have changed with their rows.

@@ -214,7 +214,7 @@ impl FullscreenSurface {
         Some(Point { column: place.column, ..point })
     }
 
-    /// Goes on with a selection.
+    /// Extends a selection.
     fn drag(&mut self, place: Place) {
         if place.row == 0 {
             self.scroll(Scroll::Rows(-1));

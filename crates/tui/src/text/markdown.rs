@@ -90,8 +90,8 @@ fn finished(text: &str) -> usize {
             is_after_blank = true;
             continue;
         }
-        let goes_on = line.starts_with([' ', '\t']) || (is_list && is_item(words));
-        if is_after_blank && !goes_on && could_begin(line, is_list) {
+        let continues = line.starts_with([' ', '\t']) || (is_list && is_item(words));
+        if is_after_blank && !continues && could_begin(line, is_list) {
             end = start;
             is_list = false;
         }

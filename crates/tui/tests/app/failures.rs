@@ -94,7 +94,7 @@ fn every_agent_has_a_row_with_its_present_call_at_any_depth() {
 }
 
 #[test]
-fn one_agent_is_corrected_stopped_and_revived_while_its_siblings_go_on() {
+fn one_agent_is_corrected_stopped_and_revived_while_its_siblings_continue() {
     // 9
     let mut stage = Stage::new();
     stage.event(&started("a1", "writer", "Write", None));
@@ -147,7 +147,7 @@ fn escape_and_ctrl_c_stop_the_turn_and_no_agent() {
         let effects = stage.take_effects();
         assert_eq!(effects, [Effect::Interrupt], "{key:?}");
     }
-    // In focus, Esc leaves the focus, and the agent goes on.
+    // In focus, Esc leaves the focus, and the agent continues.
     let mut stage = Stage::new();
     stage.event(&init());
     stage.event(&started("a1", "scout", "Look", None));

@@ -76,8 +76,8 @@ fn the_word_at_the_cursor_is_completed_and_what_stands_behind_it_stays() {
     stage.fact(Fact::Files { word: "sr".to_owned(), files: vec!["src/".to_owned()] });
     stage.take_effects();
     stage.press(KeyCode::Tab);
-    let goes_on = |it: &Effect| matches!(it, Effect::FindFiles(word) if word == "src/");
-    assert!(stage.take_effects().iter().any(goes_on), "a directory goes on");
+    let continues = |it: &Effect| matches!(it, Effect::FindFiles(word) if word == "src/");
+    assert!(stage.take_effects().iter().any(continues), "a directory goes on");
 }
 
 #[test]
@@ -280,9 +280,9 @@ fn a_key_for_a_question_that_is_gone_answers_nothing() {
     assert_ne!(number, AskNumber(0));
 }
 
-/// S-193: a person who waits for a call is told how to let it go on without waiting, and sees that nothing waits any more.
+/// S-193: a person who waits for a call is told how to let it continue without waiting, and sees that nothing waits any more.
 #[test]
-fn a_call_that_takes_long_says_how_to_go_on_without_it() {
+fn a_call_that_takes_long_says_how_to_continue_without_it() {
     let mut stage = Stage::new();
     stage.event(&init());
     stage.event(&call("t1", "Bash", &json!({"command": "sleep 100"})));

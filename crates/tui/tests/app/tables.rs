@@ -33,7 +33,7 @@ fn id(text: &str) -> SessionId {
 }
 
 #[test]
-fn a_session_is_found_by_what_was_said_in_it_with_a_preview_and_goes_on() {
+fn a_session_is_found_by_what_was_said_in_it_with_a_preview_and_continues() {
     let mut stage = Stage::new();
     stage.says("/resume");
     let wanted = Effect::Table { of: TableOf::Sessions, subject: String::new(), is_again: false };

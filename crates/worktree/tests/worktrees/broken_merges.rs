@@ -180,7 +180,7 @@ async fn a_merge_of_which_only_the_branch_is_missing_is_finished() {
     let scene = prepared().await;
     note(&scene, &[]);
     let to = all_but_the_branch(&scene);
-    // A person went on with one of its files.
+    // A person continued with one of its files.
     scene.write("a.txt", "mine\n");
     let mended = mend(&scene).await.unwrap();
     assert_eq!(mended.end, MergeEnd::Finished);

@@ -76,7 +76,7 @@ async fn a_branch_that_cannot_be_made_in_the_repository_is_kept_beside_it() {
     assert_eq!(entry.standing, Standing::Kept);
     let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
     assert_eq!((report.head, report.ahead), (tip.clone(), 1));
-    // An agent goes on there, and nothing is lost when it is let go.
+    // An agent continues there, and nothing is lost when it is let go.
     let again = scene.create("one").await;
     assert_eq!(scene.git_in(&path, "rev-parse HEAD"), tip);
     scene.keep(again).await;

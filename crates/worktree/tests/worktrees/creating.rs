@@ -114,7 +114,7 @@ async fn a_worktree_of_an_isolated_agent_begins_at_that_agents_commit() {
     assert_eq!(inner.record.base, tip);
     assert_eq!(inner.record.path, scene.path(".claude/worktrees/inner"));
     assert_eq!(fs::read_to_string(inner.record.path.join("outer.txt")).unwrap(), "outer\n");
-    // It goes on, whatever becomes of the outer one's repository.
+    // It continues, whatever becomes of the outer one's repository.
     scene.git("gc -q --prune=now");
     let below = inner.record.path.clone();
     write(&below, "inner.txt", "inner\n");
@@ -345,7 +345,7 @@ async fn the_base_is_the_callers_commit_in_the_middle_of_a_rebase_or_a_merge_too
         assert_eq!(scene.git_in(&made.record.path, "branch --show-current"), "worktree-one");
         assert!(matches!(scene.settle(made).await, Settled::Removed(_)));
         assert_eq!(scene.state(), before, "{begun}");
-        // The caller goes on with what it had begun.
+        // The caller continues with what it had begun.
         scene.git("checkout --theirs a.txt");
         scene.git("add a.txt");
         scene.git(&format!("{} --continue", begun.split(' ').next().unwrap()));

@@ -32,7 +32,7 @@ async fn a_worktree_that_a_hook_made_is_told_of_like_one_of_ours() {
     scene.git_in(&made, "update-index --assume-unchanged src/c.txt");
     write(&made, "src/c.txt", "hidden\n");
     let index = fs::read(scene.path(".git/worktrees/made by a hook/index")).unwrap_or_default();
-    // The caller goes on, too.
+    // The caller continues, too.
     scene.write("a.txt", "one\ntwo, by the caller\nthree\n");
     scene.commit("caller");
     let before = scene.state();

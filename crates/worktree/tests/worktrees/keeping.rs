@@ -123,7 +123,7 @@ async fn a_worktree_that_comes_back_is_the_one_that_was_removed() {
         assert_eq!(entry.standing, Standing::Kept);
         assert_eq!(scene.worktrees.report(&scene.top, &entry).await.unwrap(), before);
         assert_eq!(scene.worktrees.diff(&entry, &|_| true).await.unwrap(), differs);
-        // Its agent goes on apart from the others.
+        // Its agent continues apart from the others.
         let again = scene.create("one").await;
         assert!(again.private_repository().is_some());
         scene.git_in(&path, "commit -q -m more");

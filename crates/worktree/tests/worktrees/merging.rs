@@ -118,7 +118,7 @@ async fn the_commands_that_are_named_after_a_conflict_solve_it() {
         let error = merge(&scene, &how).await.unwrap_err();
         let MergeError::Conflicts { help, .. } = &error else { panic!("{error}") };
         let mut commands: Vec<&str> = help.split('`').skip(1).step_by(2).collect();
-        let goes_on = commands.pop().unwrap();
+        let continues = commands.pop().unwrap();
         let begins = commands.pop().unwrap();
         for command in commands {
             scene.shell(command);
@@ -126,7 +126,7 @@ async fn the_commands_that_are_named_after_a_conflict_solve_it() {
         assert!(!scene.try_shell(begins), "{begins}");
         write(&path, "a.txt", "one\ntwo\nboth\n");
         scene.git_in(&path, "add a.txt");
-        scene.shell(goes_on);
+        scene.shell(continues);
         merge(&scene, &how).await.unwrap();
         assert_eq!(scene.read("a.txt"), "one\ntwo\nboth\n", "{how:?}");
         assert_eq!(scene.read("rest.txt"), "rest\n", "{how:?}");

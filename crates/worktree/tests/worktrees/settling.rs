@@ -121,7 +121,7 @@ async fn what_was_committed_is_on_the_branch_and_the_report_says_how_it_stands()
     assert_eq!(conflicts.len(), 1);
     assert_eq!(conflicts[0].with, "main");
     assert_eq!(conflicts[0].conflicts, ["a.txt"]);
-    // The checkout goes on as the agent left it.
+    // The checkout continues as the agent left it.
     assert_eq!(scene.git_in(&path, "status --porcelain"), "?? later.txt");
     assert_eq!(scene.git_in(&path, "branch --show-current"), "worktree-one");
     assert_eq!(scene.git_in(&path, "log --format=%s -1"), "work");
@@ -207,7 +207,7 @@ async fn an_unfinished_merge_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn an_agent_goes_on_where_it_was_and_so_does_what_a_person_did_meanwhile() {
+async fn an_agent_continues_where_it_was_and_so_does_what_a_person_did_meanwhile() {
     let scene = Scene::new();
     let worktree = scene.create("one").await;
     let path = worktree.record.path.clone();

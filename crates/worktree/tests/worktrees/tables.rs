@@ -51,7 +51,7 @@ async fn worktrees_come_and_go_and_come_home_from_any_head() {
         let on = scene.git_in(&path, "branch --show-current");
         assert_eq!(on, if kind == "none" { "" } else { "worktree-one" }, "{kind}");
         assert!(scene.git_in(&path, "status --porcelain").ends_with("?? open.txt"), "{kind}");
-        // An agent goes on, and people do.
+        // An agent continues, and people do.
         let again = scene.create("one").await;
         assert_eq!(scene.git_in(&path, "rev-parse HEAD"), report.head, "{kind}");
         assert_eq!(scene.git_in(&path, "branch --show-current"), on, "{kind}");

@@ -141,7 +141,7 @@ async fn what_a_person_begins_in_a_worktree_that_was_kept_is_named_as_well() {
 }
 
 #[tokio::test]
-async fn an_agent_goes_on_with_what_it_had_begun() {
+async fn an_agent_continues_with_what_it_had_begun() {
     let scene = Scene::new();
     let worktree = scene.create("one").await;
     let path = worktree.record.path.clone();

@@ -58,7 +58,7 @@ pub(super) struct Caller {
     pub(super) progress: Option<ProgressToken>,
     pub(super) answerer: Option<Arc<dyn Answerer>>,
     pub(super) cancel: CancellationToken,
-    /// The call, where it may go on as a task.
+    /// The call, where it may continue as a task.
     pub(super) long: Option<Arc<LongCall>>,
 }
 

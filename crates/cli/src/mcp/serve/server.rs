@@ -27,7 +27,7 @@ const INSTRUCTIONS: &str = "The tools of Centurion, a coding agent runtime, in t
     in. Each call is subject to its permission rules; one that is not allowed says why. To hand over a whole \
     task instead of single steps, call `centurion` with a prompt.";
 
-/// The time after which a call of a client that knows tasks goes on as one.
+/// The time after which a call of a client that knows tasks continues as one.
 const LONG: Duration = Duration::from_secs(2);
 
 /// Tools and agents for the program that started this one.
@@ -36,7 +36,7 @@ pub(super) struct Server {
     /// The calls that are under way.
     calls: TaskTracker,
     tasks: Tasks,
-    /// Ends the calls that go on as tasks: no client waits for those.
+    /// Ends the calls that continue as tasks: no client waits for those.
     ending: CancellationToken,
 }
 
@@ -71,8 +71,8 @@ impl Server {
         self.work.tools.close().await;
     }
 
-    /// Begins a call and waits for its end, but not longer than until it takes long or has a question: then it goes
-    /// on as a task.
+    /// Begins a call and waits for its end, but not longer than until it takes long or has a question: then it continues
+    /// as a task.
     async fn call_or_task(
         &self,
         name: String,

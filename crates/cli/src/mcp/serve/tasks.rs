@@ -1,4 +1,4 @@
-//! Calls that go on behind their answers, as the extension `io.modelcontextprotocol/tasks` of the protocol has them.
+//! Calls that continue after their answers, as the extension `io.modelcontextprotocol/tasks` of the protocol has them.
 //!
 //! A client that knows tasks gets one instead of the result of a call that takes long or has a question. It asks how
 //! the task stands, answers its questions, and can cancel it. A task ends with the server; its result is kept for a while.
@@ -56,7 +56,7 @@ pub(super) struct LongCall {
 struct State {
     created_at: Timestamp,
     updated_at: Timestamp,
-    /// Whether the client was told that the call goes on as a task.
+    /// Whether the client was told that the call continues as a task.
     is_task: bool,
     /// Whether the client wants it to end.
     is_unwanted: bool,
@@ -270,7 +270,7 @@ impl Drop for OpenQuestion<'_> {
     }
 }
 
-/// The calls that go on as tasks, in the order in which they became ones.
+/// The calls that continue as tasks, in the order in which they became ones.
 #[derive(Default)]
 pub(super) struct Tasks(Mutex<Vec<Arc<LongCall>>>);
 

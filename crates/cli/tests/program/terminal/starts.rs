@@ -13,7 +13,7 @@ fn without_a_key_it_says_what_to_set_and_offers_the_demo() {
     let screen = tty.see("play the demo");
     assert!(screen.contains("ANTHROPIC_API_KEY"), "{screen}");
     tty.read_dialog();
-    // Esc goes on without a model, and what was said stays.
+    // Esc continues without a model, and what was said stays.
     tty.send("\x1b");
     tty.wait("the prompt", |screen| !screen.contains("play the demo"));
     assert!(tty.everything().contains("ANTHROPIC_API_KEY"));

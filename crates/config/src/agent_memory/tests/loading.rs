@@ -31,8 +31,8 @@ fn two_hundred_lines_or_25_kilobytes_are_shown() {
             assert!((24_990..=25_000).contains(&long.content.len()), "{}", long.content.len());
         }
     }
-    let goes_on = loaded(format!("{}{}more", "x".repeat(25_000), "\n".repeat(50)));
-    assert_eq!((goes_on.content.len(), goes_on.is_cut), (25_000, true));
+    let continues = loaded(format!("{}{}more", "x".repeat(25_000), "\n".repeat(50)));
+    assert_eq!((continues.content.len(), continues.is_cut), (25_000, true));
     let exact = loaded(format!("{}\n\n", "x".repeat(25_000)));
     assert_eq!((exact.content.len(), exact.is_cut), (25_000, false));
     let marked = loaded("\u{feff}a\r\nb\r\n");

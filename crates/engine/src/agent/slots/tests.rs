@@ -256,7 +256,7 @@ async fn random_takes_lends_and_cuts_never_exceed_the_limit_and_leak_nothing() {
                 match dice.roll(3) {
                     0 => slot = permits.slot(),
                     1 => slot.leave(),
-                    // A future that was cut off has to take its permit to go on.
+                    // A future that was cut off has to take its permit to continue.
                     _ => {}
                 }
             }

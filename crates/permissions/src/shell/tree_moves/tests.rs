@@ -210,14 +210,14 @@ fn changes(scene: &Path, name: &str, command: &str) -> bool {
     let mut after = BTreeMap::new();
     files(scratch.path(), &mut after);
     let (branch_now, commit_now, stashes_now) = place(&top);
-    let goes_on = || {
+    let continues = || {
         let (was, is) = (commit.trim(), commit_now.trim());
         was == is || shell(&top, &format!("git merge-base --is-ancestor {was} {is}")).1
     };
     before.iter().any(|(path, text)| after.get(path) != Some(text))
         || branch != branch_now
         || stashes_now < stashes
-        || !goes_on()
+        || !continues()
 }
 
 #[test]

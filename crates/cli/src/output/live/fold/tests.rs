@@ -296,7 +296,7 @@ fn a_line_about_an_agent_is_told_once_and_hides_no_call() {
 }
 
 #[test]
-fn an_agent_that_goes_on_keeps_its_name() {
+fn an_agent_that_continues_keeps_its_name() {
     let told = story([
         started(SCOUT, "t1", "look"),
         ended(SCOUT, "completed", "seen"),
