@@ -3,9 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, SeekFrom, Stat, statat};
 
@@ -48,6 +48,11 @@ impl Directory {
     pub fn directory(&self, below: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         Ok(Self { descriptor: open_below(&self.descriptor, below, flags, Mode::empty())? })
+    }
+
+    /// A path to a name in this directory, for as long as it is open: whatever its own path comes to mean.
+    pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        Path::new("/proc/self/fd").join(self.descriptor.as_raw_fd().to_string()).join(name)
     }
 
     /// Opens a regular file below this directory for reading, without ever waiting.

@@ -72,7 +72,7 @@ impl Checkout {
             "--symbolic-full-name",
             "HEAD",
         ];
-        let output = git.try_run(At::directory(&directory), QUESTIONS).await?;
+        let output = git.try_run(At::found_from(&directory), QUESTIONS).await?;
         let odd = || CheckoutError::Path(directory.clone());
         let said = String::from_utf8(output.stdout).map_err(|_| odd())?;
         let mut lines = said.lines();
@@ -103,6 +103,11 @@ impl Checkout {
             (common, home)
         };
         Ok(Self { top, git_dir, common, home, head, branch })
+    }
+
+    /// Git's place in it.
+    pub(crate) fn at(&self) -> At<'_> {
+        At::git_dir(&self.git_dir).work_tree(&self.top)
     }
 
     /// The directory of agents' worktrees.

@@ -6,10 +6,11 @@ use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
 
+use centurion_files::Directory;
 use centurion_protocol::bounded;
 
 use crate::checkout::Checkout;
-use crate::git::{At, Git, GitError};
+use crate::git::{Git, GitError};
 use crate::names::{self, shown};
 
 /// File that names the ignored files to copy, in the form of a `.gitignore`.
@@ -82,13 +83,20 @@ fn link(from: &Checkout, top: &Path, name: &str, put: &mut Put) {
     // Another checkout may be without it: then the repository's own may have it.
     let target = [&from.top, &from.home].into_iter().map(|top| top.join(path));
     let Some(target) = target.into_iter().find(|target| target.exists()) else { return };
-    match symlink(&target, top.join(path)) {
+    match link_below(top, path, &target) {
         Ok(()) => put.links.push((path.to_owned(), target)),
         // S-296: it is not there, or git has it.
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {}
         Err(error) => put.warnings.push(format!("`{name}` could not be linked: {error}")),
     }
+}
+
+/// Makes a link below a directory, and in none that a link in it leads to.
+fn link_below(top: &Path, path: &Path, target: &Path) -> io::Result<()> {
+    let (above, name) = (path.parent().unwrap_or(Path::new("")), path.file_name());
+    let above = Directory::open(&top.canonicalize()?)?.directory(above)?;
+    symlink(target, above.at(name.unwrap_or_default()))
 }
 
 /// The files that `.worktreeinclude` names and git ignores.
@@ -99,12 +107,12 @@ async fn included(git: &Git, from: &Checkout) -> Result<Vec<PathBuf>, GitError> 
     }
     let named = format!("--exclude-from={}", file.display());
     let args = ["ls-files", "-z", "--others", "--ignored", &named];
-    let listed = git.run_raw(At::directory(&from.top), args).await?;
+    let listed = git.run_raw(from.at(), args).await?;
     if listed.is_empty() {
         return Ok(Vec::new());
     }
     let args = ["check-ignore", "-z", "--stdin"];
-    let at = At::directory(&from.top).input(&listed);
+    let at = from.at().input(&listed);
     let ignored = git.try_run(at, args).await?;
     let inner = names::parts(&ignored.stdout).map(names::path).filter(|path| is_inner(path));
     // Other worktrees are no part of this one.

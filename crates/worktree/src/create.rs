@@ -20,10 +20,12 @@ use crate::names::shown;
 use crate::operation::Operation;
 use crate::ordinary;
 use crate::own_branch;
+use crate::pipes;
 use crate::private::{self, PrivateRepository};
 use crate::record::{Kept, Owner, Record, Stage, now};
 use crate::register::{admin_of, lock_reason, register};
 use crate::remove::{self, Removal, Trash};
+use crate::shadow::Shadow;
 use crate::slug::{Slug, SlugError};
 use crate::snapshot::inner_repositories;
 use crate::state;
@@ -151,6 +153,7 @@ async fn make(
     kept: &Kept,
     path: PathBuf,
 ) -> Result<(Record, Vec<String>), CreateError> {
+    check_plain(from)?;
     check_submodules(git, from).await?;
     let mut warnings = Vec::new();
     let base = base(git, from, wish, &mut warnings).await?;
@@ -180,26 +183,30 @@ async fn make(
     let begins = (record.branch.as_str(), record.base.as_str());
     // An ordinary one is left by the end of its process, which tells git nothing.
     let locked = if wish.is_private { Locked::Yes } else { Locked::No };
-    add(git, &from.common, kept, &record.path, begins, locked).await?;
+    record.admin = add(git, &from.common, kept, &record.path, begins, locked).await?;
     let path = record.path.clone();
-    let pointed = private::pointed(&path);
     record.tip.clone_from(&record.base);
-    record.admin = pointed.ok_or_else(|| CreateError::Taken { path: path.clone() })?;
     write(&record)?;
     if wish.is_private {
         private::make(git, from, kept, &record, &wish.contents.sparse).await?;
         private::point(&path, &kept.private_repository()).map_err(CreateError::files(&path))?;
     }
+    let git_dir = state::git_dir(kept, &record);
     let tamed;
     let git = if git.depends_on_place() {
-        tamed = git.tamed(&state::git_dir(kept, &record)).await?;
+        tamed = git.tamed(&git_dir).await?;
         &tamed
     } else {
         git
     };
-    check_out(git, kept, &record).await?;
+    let at = || At::git_dir(&git_dir).work_tree(&path);
+    let reset = git.run(at(), ["reset", "--hard", "--quiet", "HEAD"]).await;
+    reset.map_err(|error| with_space(&path, error))?;
+    // The index as it then is.
+    replace_copy(&git_dir.join("index"), &kept.index())
+        .map_err(CreateError::files(&kept.index()))?;
     if index::may_have_repositories(&kept.index(), &record.base) {
-        record.submodules = inner_repositories(git, &At::directory(&path)).await?;
+        record.submodules = inner_repositories(git, &at()).await?;
     }
     let put = contents::put(git, from, &path, &wish.contents).await?;
     warnings.extend(put.warnings);
@@ -207,6 +214,20 @@ async fn make(
     record.stage = Stage::Ready;
     write(&record)?;
     Ok((record, warnings))
+}
+
+/// Makes sure that git can work in the repository of an agent that starts another one.
+fn check_plain(from: &Checkout) -> Result<(), CreateError> {
+    if PrivateRepository::at(&from.git_dir).is_none() {
+        return Ok(());
+    }
+    match private::first_odd(&from.git_dir) {
+        Some(odd) => {
+            let text = "it is a link, a pipe or the like, which git must not follow";
+            Err(CreateError::files(&odd)(io::Error::other(text)))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The path of the worktree: a directory below those of the repository, and no link on the way.
@@ -333,18 +354,22 @@ async fn check_submodules(git: &Git, from: &Checkout) -> Result<(), CreateError>
     if !index::may_have_repositories(&from.git_dir.join("index"), &from.head) {
         return Ok(());
     }
-    for path in inner_repositories(git, &At::directory(&from.top)).await? {
+    for path in inner_repositories(git, &from.at()).await? {
         let top = from.top.join(&path);
         let Some(git_dir) = git_dir_of(&top) else { continue };
-        // A repository of its own, with programs of its own.
-        let git = git.tamed(&git_dir).await?;
-        let at = At::git_dir(&git_dir).work_tree(&top);
+        if let Some(odd) = pipes::first_in(&top) {
+            let text = "it is a pipe or the like, which git would wait for";
+            return Err(CreateError::files(&odd)(io::Error::other(text)));
+        }
+        // A repository of its own, which the caller may write to, with programs of its own.
+        let shadow = Shadow::of(git, &git_dir, Some(&from.common)).await?;
         let args =
             ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty"];
-        let inner = git.run(at, args).await?;
+        let inner = git.run(shadow.at(&top), args).await?;
+        drop(shadow);
         let args = ["diff-files", "--ignore-submodules=dirty", "--name-only", "--"];
         let args = args.iter().map(OsStr::new).chain([path.as_os_str()]);
-        let moved = git.run(At::directory(&from.top), args).await?;
+        let moved = git.run(from.at(), args).await?;
         if !inner.is_empty() || !moved.is_empty() {
             return Err(CreateError::Submodule(shown(&path)));
         }
@@ -368,7 +393,7 @@ pub(crate) enum Locked {
     No,
 }
 
-/// Notes a worktree in the repository and makes its branch, without files. Where git has to do it, one after the other:
+/// Notes a worktree in the repository and makes its branch, without files; the directory of that note. Where git has to do it, one after the other:
 /// git itself looks at the worktrees that are being made.
 pub(crate) async fn add(
     git: &Git,
@@ -377,27 +402,29 @@ pub(crate) async fn add(
     path: &Path,
     (branch, base): (&str, &str),
     locked: Locked,
-) -> Result<(), CreateError> {
+) -> Result<PathBuf, CreateError> {
     // The branch comes first, in a step of its own: `git worktree add` can then be run again.
     if !own_branch::make(common, kept, branch, base).map_err(CreateError::files(common))? {
         let (name, zero) = (format!("refs/heads/{branch}"), "0".repeat(base.len()));
         let args = ["update-ref", "-m", "branch: Created by centurion", &name, base, &zero];
         git.run(At::git_dir(common), args).await?;
     }
-    if register(common, kept, path, branch, locked).map_err(CreateError::files(path))? {
-        return Ok(());
+    let registered = register(common, kept, path, branch, locked);
+    if let Some(admin) = registered.map_err(CreateError::files(path))? {
+        return Ok(admin);
     }
     let lock = Exclusive::Adding;
     let held = lock.wait(common).await.map_err(CreateError::files(&lock.path(common)))?;
-    let (path, reason) = (path.display().to_string(), lock_reason());
+    let (place, reason) = (path.display().to_string(), lock_reason());
     let mut args = vec!["worktree", "add", "--quiet", "--no-checkout"];
     if locked == Locked::Yes {
         args.extend(["--lock", "--reason", &reason]);
     }
-    args.extend([path.as_str(), branch]);
+    args.extend([place.as_str(), branch]);
     git.run(At::git_dir(common), args).await?;
     drop(held);
-    Ok(())
+    let admin = admin_of(common, path).map_err(CreateError::files(path))?;
+    admin.ok_or_else(|| CreateError::Taken { path: path.to_owned() })
 }
 
 /// A file system with less room than this is as good as full.
@@ -413,18 +440,6 @@ fn with_space(path: &Path, error: GitError) -> CreateError {
         }
         _ => error.into(),
     }
-}
-
-/// Fills the worktree, and keeps the index as it then is.
-async fn check_out(git: &Git, kept: &Kept, record: &Record) -> Result<(), CreateError> {
-    let path = &record.path;
-    let reset = git.run(At::directory(path), ["reset", "--hard", "--quiet", "HEAD"]).await;
-    reset.map_err(|error| with_space(path, error))?;
-    let git_dir =
-        private::pointed(path).ok_or_else(|| CreateError::Taken { path: path.clone() })?;
-    let index = kept.index();
-    replace_copy(&git_dir.join("index"), &index).map_err(CreateError::files(&index))?;
-    Ok(())
 }
 
 impl Worktree {

@@ -2,11 +2,13 @@
 //! there should be.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use centurion_files::private;
 use centurion_protocol::bounded;
+
+use crate::names::shown;
 
 /// Files of git's that hold a path, a commit or a name.
 pub(crate) const SHORT: u64 = 64 * 1024;
@@ -30,18 +32,22 @@ pub(crate) fn read_text(path: &Path, most: u64) -> io::Result<String> {
 /// The copy is as old as what it is of: git takes a file for unchanged that is older than the index, so that a copy that
 /// is younger would hide changes that were made right after the index was written.
 pub(crate) fn replace_copy(from: &Path, to: &Path) -> io::Result<()> {
-    let (mut file, metadata) = match centurion_files::open_regular(from) {
+    let (file, metadata) = match centurion_files::open_regular(from) {
         Ok(opened) => opened,
         Err(_) if !from.exists() => return Ok(()),
         Err(error) => return Err(io::Error::other(error)),
     };
+    // A file with nothing in it but its length takes no room until it is copied.
+    if metadata.len() > LONG {
+        return Err(io::Error::other(format!("{} is larger than any of its kind", shown(from))));
+    }
     if let Some(above) = to.parent() {
         private::create_directory(above)?;
     }
     let new = to.with_extension("centurion");
     remove_if_there(&new)?;
     let mut copy = private::create(&new)?;
-    io::copy(&mut file, &mut copy)?;
+    io::copy(&mut file.take(LONG), &mut copy)?;
     copy.set_modified(metadata.modified()?)?;
     fs::rename(&new, to)
 }

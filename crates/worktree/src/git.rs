@@ -18,7 +18,7 @@ use tokio::process::Command;
 use crate::plain;
 
 /// Settings that override any configuration: git starts and fetches nothing, and tidies nothing up beside the work.
-const SETTINGS: [&str; 17] = [
+const SETTINGS: [&str; 19] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.alternateRefsCommand=true",
@@ -36,8 +36,11 @@ const SETTINGS: [&str; 17] = [
     "submodule.recurse=false",
     // A repository within this one names programs of its own.
     "diff.ignoreSubmodules=dirty",
+    "diff.submodule=short",
     "status.submoduleSummary=false",
     "commit.gpgSign=false",
+    // Its paths are read here, too.
+    "worktree.useRelativePaths=false",
 ];
 
 /// The most that is read of what git says.
@@ -162,7 +165,9 @@ pub(crate) struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    pub(crate) fn directory(directory: &'a Path) -> Self {
+    /// The repository that git finds from a directory, by whatever `.git` there says. Only for finding one: an agent may have
+    /// written what is there, so all else is done at a place that is known.
+    pub(crate) fn found_from(directory: &'a Path) -> Self {
         Self {
             directory,
             git_dir: None,
@@ -175,7 +180,7 @@ impl<'a> At<'a> {
 
     /// A repository, wherever its files are.
     pub(crate) fn git_dir(git_dir: &'a Path) -> Self {
-        Self { git_dir: Some(git_dir), ..Self::directory(git_dir) }
+        Self { git_dir: Some(git_dir), ..Self::found_from(git_dir) }
     }
 
     pub(crate) fn work_tree(self, work_tree: &'a Path) -> Self {
@@ -210,11 +215,13 @@ impl Git {
                 ("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"),
                 ("GIT_OPTIONAL_LOCKS", "0"),
                 ("GIT_NO_LAZY_FETCH", "1"),
+                // Git LFS fetches no contents either: an agent's commit may say from where.
+                ("GIT_LFS_SKIP_SMUDGE", "1"),
                 // A ref that another process deletes while git lists all of them, or that is broken, is passed by: git would
                 // die of it. What only such a ref has is kept as if no ref had it.
                 ("GIT_REF_PARANOIA", "0"),
-                // Rewrites of a path by a configuration do not count.
-                ("GIT_ALLOW_PROTOCOL", "file"),
+                // No git but the one that brings work home fetches anything, not even an object that is missing.
+                ("GIT_ALLOW_PROTOCOL", "none"),
                 ("GIT_EDITOR", "true"),
                 ("GIT_PAGER", "cat"),
                 ("LC_ALL", "C"),
@@ -244,12 +251,22 @@ impl Git {
             if section.starts_with("filter.") {
                 let off = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
                 tame.extend(off.map(|(name, off)| (format!("{section}.{name}"), off.to_owned())));
+            } else if section.starts_with("hook.") {
+                // Hooks in the configuration, which newer gits have.
+                tame.insert(format!("{section}.enabled"), "false".to_owned());
+                tame.insert(format!("{section}.command"), "true".to_owned());
             } else if section.starts_with("merge.") && name == "driver" {
                 // Files that it would have merged are conflicts.
                 tame.insert(key.to_owned(), "false".to_owned());
             }
         }
         Ok(Self { tame: tame.into_iter().collect(), depends_on_place, ..self.clone() })
+    }
+
+    /// The directory for what git needs for a moment, as its environment says.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        let named = self.environment.get("TMPDIR").filter(|path| path.starts_with('/'));
+        PathBuf::from(named.map_or("/tmp", String::as_str))
     }
 
     /// Whether it has to be tamed anew for another git directory of the same repository.

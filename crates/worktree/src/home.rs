@@ -89,7 +89,9 @@ pub(crate) async fn fetch(
         "--stdin",
         &from,
     ];
-    git.run(At::git_dir(to).input(refspecs.as_bytes()), args).await.map(|_| ())
+    // Rewrites of a path by a configuration do not count.
+    let at = At::git_dir(to).variable("GIT_ALLOW_PROTOCOL", "file");
+    git.run(at.input(refspecs.as_bytes()), args).await.map(|_| ())
 }
 
 /// Brings home what was done in a private repository.

@@ -20,6 +20,7 @@ use crate::operation::Operation;
 use crate::pipes;
 use crate::private::{self, PrivateRepository};
 use crate::report::{self, Caller, ChangedFile, Report};
+use crate::shadow::Shadow;
 use crate::snapshot::{add_files, ours};
 use crate::whole_index::{WholeIndex, unhide};
 use crate::worktrees::Worktrees;
@@ -71,11 +72,28 @@ impl Worktrees {
         caller: Option<&Path>,
     ) -> Result<Report, GitError> {
         check(hooked)?;
-        let git = self.git.tamed(&hooked.git_dir).await?;
-        let index = WholeIndex::of(&git, &hooked.at(), &hooked.git_dir.join("index")).await?;
-        let at = || hooked.at().index(index.path());
-        let head = commit_at(&git, &hooked.git_dir, "HEAD").await?;
-        let since = head.clone().unwrap_or_else(|| hooked.base.clone());
+        let from = match caller {
+            Some(caller) => Checkout::around(&self.git, caller).await.ok(),
+            None => None,
+        };
+        let ours = from.as_ref().map(|from| from.common.clone());
+        let from = from.filter(|from| from.common == hooked.common);
+        // The agent can write to any repository but the caller's.
+        let (git, shadow) = if from.is_some() {
+            (self.git.tamed(&hooked.git_dir).await?, None)
+        } else {
+            let shadow = Shadow::of(&self.git, &hooked.git_dir, ours.as_deref()).await?;
+            (self.git.clone(), Some(shadow))
+        };
+        let git_dir = shadow.as_ref().map_or(hooked.git_dir.as_path(), Shadow::path);
+        let at = || At::git_dir(git_dir).work_tree(&hooked.path);
+        let index = WholeIndex::of(&git, &at(), &git_dir.join("index")).await?;
+        let at = || at().index(index.path());
+        let head = match &shadow {
+            Some(shadow) => shadow.head.clone(),
+            None => commit_at(&git, git_dir, "HEAD").await?,
+        };
+        let since = head.unwrap_or_else(|| hooked.base.clone());
         let mut files = changed(&git, at(), &hooked.base).await?;
         let uncommitted = changed(&git, at(), &since).await?.len();
         let untracked = others(&git, at(), &[]).await?;
@@ -103,51 +121,39 @@ impl Worktrees {
         if let Some(operation) = report.operation {
             report.notes.push(format!("a {} is not finished in it", operation.as_str()));
         }
-        if hooked.is_own_repository() {
+        let Some(from) = from else {
             let (base, head) = (hooked.base.as_str(), report.head.as_str());
-            (report.ahead, report.behind) =
-                report::distance(&git, &hooked.git_dir, (base, head)).await?;
+            (report.ahead, report.behind) = report::distance(&git, git_dir, (base, head)).await?;
             report.notes.push("it is a repository of its own, to fetch from".to_owned());
             return Ok(report);
-        }
-        self.compare(&git, hooked, caller, &mut report).await?;
+        };
+        compare(&git, hooked, &from, &mut report).await?;
         Ok(report)
     }
+}
 
-    /// Holds a worktree of the caller's repository against what the caller is at.
-    async fn compare(
-        &self,
-        git: &Git,
-        hooked: &HookedCheckout,
-        caller: Option<&Path>,
-        report: &mut Report,
-    ) -> Result<(), GitError> {
-        let content = if report.uncommitted > 0 {
-            snapshot(git, hooked, &report.head).await?
-        } else {
-            report.head.clone()
-        };
-        let from = match caller {
-            Some(caller) => Checkout::around(&self.git, caller).await.ok(),
-            None => None,
-        };
-        let from = from.filter(|from| from.common == hooked.common);
-        let git = &match &from {
-            Some(from) => git.tamed(&from.git_dir).await?,
-            None => git.clone(),
-        };
-        let caller = from.as_ref().map(|from| Caller {
-            git_dir: &from.git_dir,
-            head: &from.head,
-            name: from.branch.as_deref().unwrap_or(&from.head),
-        });
-        let since = caller.as_ref().map_or(report.base.as_str(), |it| it.head);
-        (report.ahead, report.behind) =
-            report::distance(git, &hooked.common, (since, &report.head)).await?;
-        report.merges =
-            report::try_merges(git, &hooked.common, &content, caller.as_ref(), &[]).await;
-        Ok(())
-    }
+/// Holds a worktree of the caller's repository against what the caller is at.
+async fn compare(
+    git: &Git,
+    hooked: &HookedCheckout,
+    from: &Checkout,
+    report: &mut Report,
+) -> Result<(), GitError> {
+    let content = if report.uncommitted > 0 {
+        snapshot(git, hooked, &report.head).await?
+    } else {
+        report.head.clone()
+    };
+    let git = &git.tamed(&from.git_dir).await?;
+    let caller = Caller {
+        git_dir: &from.git_dir,
+        head: &from.head,
+        name: from.branch.as_deref().unwrap_or(&from.head),
+    };
+    (report.ahead, report.behind) =
+        report::distance(git, &hooked.common, (&from.head, &report.head)).await?;
+    report.merges = report::try_merges(git, &hooked.common, &content, Some(&caller), &[]).await;
+    Ok(())
 }
 
 /// Makes sure that git can look at it: no link leads elsewhere, and no pipe is waited for.

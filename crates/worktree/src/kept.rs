@@ -100,13 +100,23 @@ impl Worktrees {
         Ok(tamed.keep(&from.common, &entry.kept, &mut record, work, caller).await?)
     }
 
-    /// All that differs in a worktree from the commit that it began at, as a patch.
+    /// All that differs in a worktree from the commit that it began at, as text.
     /// Files that are not to be shown are left out, and named at its end.
     pub async fn diff(
         &self,
         entry: &Entry,
         shows: &(dyn Fn(&Path) -> bool + Sync),
     ) -> Result<String, KeptError> {
+        let patch = self.patch(entry, shows).await?;
+        Ok(String::from_utf8_lossy(&patch).into_owned())
+    }
+
+    /// The same as a patch that git can apply, byte for byte, whatever the user's configuration says of colours and prefixes.
+    pub async fn patch(
+        &self,
+        entry: &Entry,
+        shows: &(dyn Fn(&Path) -> bool + Sync),
+    ) -> Result<Vec<u8>, KeptError> {
         let record = readable(entry)?;
         check_plain(&entry.kept, record)?;
         let git_dir = state::git_dir(&entry.kept, record);
@@ -114,20 +124,20 @@ impl Worktrees {
         let at = || At::git_dir(&git_dir).work_tree(&record.path);
         let index = WholeIndex::of(&git, &at(), &git_dir.join("index")).await?;
         let at = || at().index(index.path());
-        let args = ["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
+        let args = [&PATCH[..], &["--ignore-submodules=dirty"]].concat();
         let names = ["--name-only", "-z", "--no-renames", &record.base];
         let changed = git.run_raw(at(), args.iter().chain(&names)).await?;
         let is_hidden = |path: &PathBuf| !shows(&record.path.join(path));
         let mut hidden: Vec<PathBuf> =
             names::parts(&changed).map(names::path).filter(is_hidden).collect();
-        let mut args: Vec<OsString> = args.map(OsString::from).into();
+        let mut args: Vec<OsString> = args.iter().map(OsString::from).collect();
         args.extend([record.base.as_str(), "--", ":/"].map(OsString::from));
         args.extend(hidden.iter().map(|path| {
             let mut left_out = OsString::from(":(top,exclude,literal)");
             left_out.push(path);
             left_out
         }));
-        let mut patch = git.run(at(), args).await?;
+        let mut patch = git.run_raw(at(), args).await?;
         let listed = ["ls-files", "-z", "--others", "--exclude-standard"];
         let untracked = git.run_raw(at(), listed).await?;
         let put: Vec<PathBuf> = put_paths(record).collect();
@@ -137,14 +147,13 @@ impl Worktrees {
                 hidden.push(path);
                 continue;
             }
-            let args = ["diff", "--no-ext-diff", "--no-textconv", "--no-index", "--", "/dev/null"];
-            let args = args.iter().map(OsStr::new).chain([path.as_os_str()]);
-            let output = git.try_run(at(), args).await?;
-            patch.push_str(&String::from_utf8_lossy(&output.stdout));
+            let args = PATCH.iter().chain(&["--no-index", "--", "/dev/null"]).map(OsStr::new);
+            let output = git.try_run(at(), args.chain([path.as_os_str()])).await?;
+            patch.extend(output.stdout);
         }
         if !hidden.is_empty() {
             let hidden: Vec<String> = hidden.iter().map(shown).collect();
-            patch.extend(["(not shown: ", &hidden.join(", "), ")\n"]);
+            patch.extend(format!("(not shown: {})\n", hidden.join(", ")).into_bytes());
         }
         Ok(patch)
     }
@@ -197,6 +206,10 @@ impl Worktrees {
         removed.and_then(Removal::whole).map_err(KeptError::Stays)
     }
 }
+
+/// Asks for a patch as git makes it by itself.
+const PATCH: [&str; 6] =
+    ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/"];
 
 /// The record of a worktree that can be looked at.
 fn readable(entry: &Entry) -> Result<&Record, KeptError> {
@@ -272,7 +285,7 @@ async fn inner_repository(
     if !record.path.is_dir() {
         return Ok(None);
     }
-    let known = inner_repositories(git, &At::directory(&record.path)).await?;
+    let known = inner_repositories(git, &record.at_home()).await?;
     let known = known.into_iter().filter(|path| state::is_filled(&record.path.join(path)));
     let new = uncommitted.iter().filter(|path| record.path.join(path).join(".git").exists());
     Ok(known.chain(new.cloned()).next())

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use ring::digest::{Context, SHA256};
@@ -18,6 +18,9 @@ const CONTENTS: &str = "lfs/objects";
 
 /// The most contents that are brought home at once.
 const MOST_CONTENTS: usize = 100_000;
+
+/// A larger one stays where it is.
+const LARGEST_CONTENT: u64 = 16 * 1024 * 1024 * 1024;
 
 /// Size of one read.
 const PIECE: usize = 1 << 16;
@@ -108,38 +111,46 @@ fn names(directory: &Path, length: usize) -> io::Result<Vec<String>> {
 
 /// Copies one content in one step; `false` where it is not what its name says.
 fn copy(from: &Path, to: &Path) -> io::Result<bool> {
-    let Ok((mut content, _)) = centurion_files::open_regular(from) else { return Ok(false) };
+    let Ok((mut content, metadata)) = centurion_files::open_regular(from) else { return Ok(false) };
+    let is_it = |digest: &str| to.file_name().is_some_and(|wanted| *wanted == *digest);
+    // First looked at: a file with nothing in it but its length takes no room until it is copied.
+    if metadata.len() > LARGEST_CONTENT || !is_it(&pass(&mut content, &mut io::sink())?) {
+        return Ok(false);
+    }
     if let Some(directory) = to.parent() {
         fs::create_dir_all(directory)?;
     }
     let new = to.with_extension("centurion");
     remove_if_there(&new)?;
     let mut file = File::create_new(&new)?;
+    let written = pass(&mut content, &mut file).and_then(|digest| {
+        file.sync_all()?;
+        Ok(is_it(&digest))
+    });
+    if !matches!(written, Ok(true)) {
+        remove_if_there(&new)?;
+        return written;
+    }
+    fs::rename(&new, to).map(|()| true)
+}
+
+/// Passes a content on, from its beginning; the name that it has.
+fn pass(content: &mut File, to: &mut impl Write) -> io::Result<String> {
+    content.seek(SeekFrom::Start(0))?;
     let mut digest = Context::new(&SHA256);
     let mut piece = vec![0; PIECE];
-    let written = loop {
+    loop {
         match content.read(&mut piece) {
-            Ok(0) => break file.sync_all(),
+            Ok(0) => return Ok(hex(digest.finish().as_ref())),
             Ok(count) => {
                 let piece = piece.get(..count).unwrap_or_default();
                 digest.update(piece);
-                if let Err(error) = file.write_all(piece) {
-                    break Err(error);
-                }
+                to.write_all(piece)?;
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => break Err(error),
+            Err(error) => return Err(error),
         }
-    };
-    let is_it = to.file_name().is_some_and(|wanted| *wanted == *hex(digest.finish().as_ref()));
-    if written.is_err() || !is_it {
-        remove_if_there(&new)?;
     }
-    written?;
-    if is_it {
-        fs::rename(&new, to)?;
-    }
-    Ok(is_it)
 }
 
 /// Writes bytes as hexadecimal digits.

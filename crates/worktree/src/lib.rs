@@ -50,6 +50,7 @@ mod report;
 mod restore;
 mod salvage;
 mod saved;
+mod shadow;
 mod slug;
 mod snapshot;
 mod state;

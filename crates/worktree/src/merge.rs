@@ -220,7 +220,7 @@ async fn fast_forward(
     note: &MergeNote,
 ) -> Result<(), GitError> {
     kept.write_merge(note)?;
-    let at = || At::directory(&into.top);
+    let at = || into.at();
     let args = [
         "merge",
         "--ff-only",
@@ -287,7 +287,7 @@ impl MergeError {
                 let open = if has_rest { open.as_str() } else { "" };
                 let verb = if commit.is_some() { "rebase" } else { "merge" };
                 format!(
-                    "{open}`git -C {there} {verb} {name}`; solve the conflicts there and go on with `git -C {there} {verb} \
+                    "{open}`git -C {there} {verb} {name}`; solve the conflicts there and continue with `git -C {there} {verb} \
                      --continue`; then merge {} again",
                     entry.name()
                 )
@@ -343,14 +343,14 @@ async fn commit_rest(
     }
     let index = rest_index(record);
     replace_copy(&record.admin.join("index"), &index)?;
-    let at = || At::directory(&record.path).index(&index);
+    let at = || record.at_home().index(&index);
     let staged = git.run(at(), ["write-tree"]).await?;
     unhide(git, &at()).await?;
     add_all(git, &at(), record, &[]).await?;
     let files = git.run(at(), ["write-tree"]).await?;
     let committed = git.run(at(), ["rev-parse", &format!("{head}^{{tree}}")]).await?;
     let mut found = RestFound::default();
-    let identified = || identified(git, at(), &record.path);
+    let identified = || identified(git, at());
     if ![&files, &committed].contains(&&staged) {
         let message = format!("What was staged in {}", record.branch);
         let args = ["commit-tree", staged.trim(), "-p", head, "-m", &message];
@@ -378,7 +378,7 @@ async fn take_over(
     record: &Record,
     rest: &RestNote,
 ) -> Result<Option<String>, GitError> {
-    let at = || At::directory(&record.path);
+    let at = || record.at_home();
     let index = rest_index(record);
     let head = git.run(at(), ["rev-parse", "--verify", "HEAD"]).await?;
     if ![&rest.commit, &rest.tip].contains(&&head.trim().to_owned()) {
@@ -396,8 +396,8 @@ async fn take_over(
 }
 
 /// With the user's name where there is one.
-async fn identified<'a>(git: &Git, at: At<'a>, directory: &Path) -> At<'a> {
-    let known = git.try_run(At::directory(directory), ["var", "GIT_COMMITTER_IDENT"]).await;
+async fn identified<'a>(git: &Git, at: At<'a>) -> At<'a> {
+    let known = git.try_run(at.clone(), ["var", "GIT_COMMITTER_IDENT"]).await;
     if known.is_ok_and(|output| output.code == Some(0)) { at } else { ours(at) }
 }
 
@@ -413,7 +413,7 @@ async fn merge_commit(
     let tree = tree.map_err(|files| conflicts(files, None))?;
     let mut args = vec!["commit-tree", &tree, "-m", message];
     args.extend(parents.iter().flat_map(|parent| ["-p", parent]));
-    let at = identified(git, At::git_dir(&into.git_dir), &into.top).await;
+    let at = identified(git, At::git_dir(&into.git_dir)).await;
     Ok(git.run(at, args).await?.trim().to_owned())
 }
 
@@ -443,7 +443,7 @@ async fn again(
         let base = parents.split(' ').next().filter(|parent| !parent.is_empty());
         let tree = try_merge(git, git_dir, base, (&onto, &id)).await?;
         let tree = tree.map_err(|files| conflicts(files, Some(id.clone())))?;
-        let at = identified(git, At::git_dir(git_dir), &into.top).await;
+        let at = identified(git, At::git_dir(git_dir)).await;
         let at = at
             .variable("GIT_AUTHOR_NAME", name)
             .variable("GIT_AUTHOR_EMAIL", email)

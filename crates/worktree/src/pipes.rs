@@ -48,7 +48,8 @@ fn first_of_repository(git: &Path, kind: FileType) -> Option<PathBuf> {
     fs::metadata(&named).is_ok_and(|it| it.is_dir()).then(|| first_below(&named))?
 }
 
-fn first_below(directory: &Path) -> Option<PathBuf> {
+/// The first file below a git directory that is none.
+pub(crate) fn first_below(directory: &Path) -> Option<PathBuf> {
     let mut directories = vec![directory.to_owned()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {

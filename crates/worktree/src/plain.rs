@@ -16,10 +16,10 @@ fn configuration(common: &Path) -> Option<String> {
     Some(read_text(&common.join("config"), LONG).ok()?.to_ascii_lowercase())
 }
 
-/// Checks that the configuration of a repository surely names no filter and no merge driver, includes no other file, and is
+/// Checks that the configuration of a repository surely names no filter, merge driver or hook, includes no other file, and is
 /// the same in all of its git directories. The name of a section stands right behind its bracket.
 pub(crate) fn names_no_program(git_dir: &Path) -> bool {
-    const TELLING: [&str; 4] = ["[filter", "[merge", "[include", "worktreeconfig"];
+    const TELLING: [&str; 5] = ["[filter", "[merge", "[hook", "[include", "worktreeconfig"];
     // That of a linked worktree is in another directory, which its own files name.
     if fs::symlink_metadata(git_dir.join("commondir")).is_ok() {
         return false;

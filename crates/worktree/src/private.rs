@@ -1,8 +1,8 @@
 //! The repository of one agent: its refs, objects, index and logs are its own, and what was there before is read from the
 //! repository that it belongs to.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use centurion_files::private;
@@ -13,6 +13,9 @@ use crate::files::{LONG, SHORT, read_text};
 use crate::git::{At, Git, GitError};
 use crate::record::{Kept, Record};
 use crate::refs::all_refs;
+
+/// The most names that are tried for a file beside another.
+const MOST_NAMES: usize = 100;
 
 /// Files that must stay as they were made: git carries out whatever these say.
 const FIXED: [&str; 4] = ["config", "config.worktree", "commondir", "objects/info/alternates"];
@@ -209,10 +212,20 @@ pub(crate) fn first_odd(repository: &Path) -> Option<PathBuf> {
 pub(crate) fn point(work_tree: &Path, git_dir: &Path) -> io::Result<()> {
     let file = work_tree.join(".git");
     // In one step, and not through a link: what is there may be what an agent put there.
-    let new = work_tree.join(".git.centurion");
-    let _ = fs::remove_file(&new);
-    fs::write(&new, format!("gitdir: {}\n", git_dir.display()))?;
-    fs::rename(&new, &file)
+    for number in 0..MOST_NAMES {
+        let new = work_tree.join(format!(".git.centurion-{number}"));
+        // One of a process that died.
+        if read_text(&new, SHORT).is_ok_and(|text| text.starts_with("gitdir: ")) {
+            fs::remove_file(&new)?;
+        }
+        let mut written = match File::create_new(&new) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            written => written?,
+        };
+        written.write_all(format!("gitdir: {}\n", git_dir.display()).as_bytes())?;
+        return fs::rename(&new, &file);
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 /// The target of the checkout's `.git` file.

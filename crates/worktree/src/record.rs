@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkout::{Checkout, WORKTREES};
 use crate::files;
+use crate::git::At;
 use crate::names::shown;
 use crate::slug::Slug;
 
@@ -126,6 +127,11 @@ impl Record {
     /// The last known commit of its branch in the repository.
     pub(crate) fn known_tip(&self) -> &str {
         if self.tip.is_empty() { &self.base } else { &self.tip }
+    }
+
+    /// Git's place in the worktree while it is an ordinary one, whatever its `.git` file says.
+    pub(crate) fn at_home(&self) -> At<'_> {
+        At::git_dir(&self.admin).work_tree(&self.path)
     }
 
     /// Prefix of the refs that hold its agent's work in the repository.
@@ -327,7 +333,7 @@ pub(crate) fn is_word(text: &str) -> bool {
 }
 
 /// Makes sure that our own directories are directories: a link in their place would lead us elsewhere.
-fn check_way(directory: &Path) -> io::Result<()> {
+pub(crate) fn check_way(directory: &Path) -> io::Result<()> {
     // Down to what the repository itself is in.
     let own = directory.ancestors().take_while(|it| !it.ends_with("centurion"));
     let outermost = directory.ancestors().find(|it| it.ends_with("centurion"));

@@ -19,19 +19,19 @@ use crate::record::Kept;
 /// The most numbers that are tried behind a name that is taken.
 const MOST_NAMES: usize = 1000;
 
-/// Notes a worktree that is on a branch, makes its directory, and lets that lead to the note; whether that was done. What is
-/// not usual about the repository is left to git, and nothing is changed then.
+/// Notes a worktree that is on a branch, makes its directory, and lets that lead to the note; the directory of the note. What is
+/// not usual about the repository is left to git: then there is none, and nothing is changed.
 pub(crate) fn register(
     common: &Path,
     kept: &Kept,
     path: &Path,
     branch: &str,
     locked: Locked,
-) -> io::Result<bool> {
+) -> io::Result<Option<PathBuf>> {
     if !is_usual(common) {
-        return Ok(false);
+        return Ok(None);
     }
-    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(false) };
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(None) };
     let new = kept.new_admin();
     fs::create_dir_all(new.join("refs"))?;
     fs::write(new.join("HEAD"), format!("ref: refs/heads/{branch}\n"))?;
@@ -51,7 +51,7 @@ pub(crate) fn register(
         // The file that leads to the note comes first: git prunes the note of a worktree that is not there.
         fs::write(&file, format!("gitdir: {}\n", admin.display()))?;
         match move_to(&new, &admin) {
-            Ok(()) => return Ok(true),
+            Ok(()) => return Ok(Some(admin)),
             Err(Errno::EXIST | Errno::NOTEMPTY) => {}
             // A file system that cannot rename so.
             Err(Errno::INVAL | Errno::NOSYS) => break,
@@ -61,7 +61,7 @@ pub(crate) fn register(
     fs::remove_file(&file)?;
     fs::remove_dir(path)?;
     fs::remove_dir_all(&new)?;
-    Ok(false)
+    Ok(None)
 }
 
 /// The reason of a lock, for a person whose git finds it.

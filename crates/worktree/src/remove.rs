@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use centurion_files::Directory;
+
 use crate::branch;
 use crate::git::{At, Git, GitError, failed};
 use crate::names::shown;
@@ -144,7 +146,10 @@ fn put_away(path: &Path) -> io::Result<Option<PathBuf>> {
     }
     let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { return Ok(None) };
     let trash = above.join(TRASH);
-    match fs::create_dir(&trash) {
+    // Commands may exchange a directory on the way for a link at any moment: what is moved and deleted is in those that
+    // were opened.
+    let opened = open(above, 2)?;
+    match fs::create_dir(opened.at(TRASH)) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
@@ -152,14 +157,22 @@ fn put_away(path: &Path) -> io::Result<Option<PathBuf>> {
         let text = format!("{} is no directory: remove it first", shown(odd));
         return Err(io::Error::other(text));
     }
+    let opened_trash = opened.directory(Path::new(TRASH))?;
     for number in 0.. {
-        let to = trash.join(format!("{}-{number}", name.to_string_lossy()));
-        if fs::symlink_metadata(&to).is_err() {
-            fs::rename(path, &to)?;
-            return Ok(Some(to));
+        let new = format!("{}-{number}", name.to_string_lossy());
+        if fs::symlink_metadata(opened_trash.at(&new)).is_err() {
+            fs::rename(opened.at(name), opened_trash.at(&new))?;
+            return Ok(Some(trash.join(new)));
         }
     }
     Ok(None)
+}
+
+/// Opens a directory that lies so deep in a checkout, without a link below that.
+fn open(directory: &Path, depth: usize) -> io::Result<Directory> {
+    let home = directory.ancestors().nth(depth).unwrap_or(directory);
+    let below = directory.strip_prefix(home).unwrap_or(directory);
+    Directory::open(&home.canonicalize()?.join(below))
 }
 
 /// A worktree that was put aside. It is gone for all who look for it, and is yet to be deleted.
@@ -180,7 +193,9 @@ impl Trash {
     /// Deletes it. Takes as long as the file system does.
     pub fn delete(self) {
         for path in self.0 {
-            if let Err(error) = fs::remove_dir_all(&path)
+            let (Some(trash), Some(name)) = (path.parent(), path.file_name()) else { continue };
+            let removed = open(trash, 3).and_then(|trash| fs::remove_dir_all(trash.at(name)));
+            if let Err(error) = removed
                 && error.kind() != io::ErrorKind::NotFound
             {
                 tracing::warn!(%error, path = %path.display(), "what was removed is still there");

@@ -52,7 +52,7 @@ pub(crate) async fn save(
     if record.path.is_dir() {
         let index = record.admin.join("centurion-index");
         replace_copy(&record.admin.join("index"), &index)?;
-        let at = || At::directory(&record.path).index(&index);
+        let at = || record.at_home().index(&index);
         staged = Some(git.run(at(), ["write-tree"]).await?);
         if has_files {
             unhide(git, &at()).await?;
@@ -245,24 +245,23 @@ async fn make(
     kept.write(&record)?;
     let path = record.path.clone();
     let begins = (record.branch.as_str(), saved.tip.as_str());
-    create::add(git, &from.common, kept, &path, begins, Locked::No).await?;
-    record.admin = private::pointed(&path).unwrap_or_default();
+    record.admin = create::add(git, &from.common, kept, &path, begins, Locked::No).await?;
     kept.write(&record)?;
     // Configuration may depend on where git works.
     let git = &git.tamed(&record.admin).await?;
     if let Some(head) = saved.head.as_deref().filter(|head| *head != saved.tip) {
         git.run(At::git_dir(&record.admin), ["update-ref", "--no-deref", "HEAD", head]).await?;
     }
-    git.run(At::directory(&path), ["reset", "--hard", "--quiet", "HEAD"]).await?;
+    git.run(record.at_home(), ["reset", "--hard", "--quiet", "HEAD"]).await?;
     replace_copy(&record.admin.join("index"), &kept.index())?;
-    record.submodules = inner_repositories(git, &At::directory(&path)).await?;
+    record.submodules = inner_repositories(git, &record.at_home()).await?;
     if let Some(files) = &saved.files {
         let args = ["restore", "--source", files, "--worktree", "--no-overlay", "--", "."];
-        git.run(At::directory(&path), args).await?;
-        exact::check_out(git, &At::directory(&path), ("HEAD", files)).await?;
+        git.run(record.at_home(), args).await?;
+        exact::check_out(git, &record.at_home(), ("HEAD", files)).await?;
     }
     if let Some(staged) = &saved.staged {
-        git.run(At::directory(&path), ["read-tree", staged]).await?;
+        git.run(record.at_home(), ["read-tree", staged]).await?;
     }
     if let Some(known) = &saved.record {
         record.base.clone_from(&known.base);

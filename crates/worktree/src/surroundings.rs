@@ -157,7 +157,7 @@ async fn superproject(git: &Git, home: &Path) -> Option<PathBuf> {
     let mut above = home.ancestors().skip(1);
     above.find(|directory| directory.join(".git").exists())?;
     let args = ["rev-parse", "--show-superproject-working-tree"];
-    let output = git.try_run(At::directory(home), args).await.ok()?;
+    let output = git.try_run(At::found_from(home), args).await.ok()?;
     let said = String::from_utf8(output.stdout).ok()?;
     let said = said.trim_end_matches('\n');
     (output.code == Some(0) && !said.is_empty()).then(|| PathBuf::from(said))

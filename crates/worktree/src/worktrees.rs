@@ -108,6 +108,22 @@ impl Worktrees {
         create::create(&git, &from, wish).await
     }
 
+    /// The same for a caller in a worktree of a repository that is known. The `.git` there may be an agent's word.
+    pub async fn create_in(
+        &self,
+        common: &Path,
+        directory: &Path,
+        wish: &Wish,
+    ) -> Result<Worktree, CreateError> {
+        let from = self.checkout(directory).await?;
+        if from.common != common {
+            let reason = format!("it is no checkout of {} any more", shown(common));
+            return Err(CreateError::Unusable { path: directory.to_owned(), reason });
+        }
+        let git = self.git.tamed(&from.git_dir).await?;
+        create::create(&git, &from, wish).await
+    }
+
     /// Looks for the work done in a worktree so far.
     pub async fn work(&self, worktree: &Worktree) -> Result<Work, GitError> {
         let git = self.git.tamed(&state::git_dir(&worktree.kept, &worktree.record)).await?;
@@ -208,6 +224,8 @@ impl Worktrees {
             Some(directory) => Checkout::around(git, directory).await.ok(),
             None => None,
         };
+        // An agent's `.git` may say anything.
+        let caller = caller.filter(|from| from.common == *common);
         let git = &match &caller {
             Some(from) => git.tamed(&from.git_dir).await?,
             None => git.clone(),

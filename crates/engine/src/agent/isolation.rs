@@ -250,10 +250,16 @@ impl Isolator {
             is_fresh: self.settings.is_fresh,
             contents: self.contents(),
         };
-        let made = match worktrees.create(&stands, &wish).await {
+        let above = caller.isolation.as_ref().and_then(|worktree| worktree.spec.git.as_ref());
+        let create = async |wish: &Wish| match above {
+            // Its agent may have written to all that is in it.
+            Some(git) => worktrees.create_in(&git.common, &stands, wish).await,
+            None => worktrees.create(&stands, wish).await,
+        };
+        let made = match create(&wish).await {
             Err(CreateError::Taken { .. } | CreateError::InUse { .. }) => {
                 let slug = Slug::of_whole_agent(id.as_str())?;
-                worktrees.create(&stands, &Wish { slug, ..wish }).await
+                create(&Wish { slug, ..wish }).await
             }
             made => made,
         }?;
@@ -444,7 +450,8 @@ impl Isolator {
                 let source = std::io::ErrorKind::NotFound.into();
                 return Err(IsolationError::Place { path: worktree.spec.path.clone(), source });
             }
-            held.worktree = Some(worktrees.create(&worktree.spec.checkout, &wish).await?);
+            held.worktree =
+                Some(worktrees.create_in(&git.common, &worktree.spec.checkout, &wish).await?);
         }
         held.users += 1;
         held.is_untouched = false;

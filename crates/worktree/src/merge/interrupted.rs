@@ -163,7 +163,7 @@ async fn finish_or_take_back(
     // Only the branch is missing.
     let reason = format!("merge {}: Fast-forward", note.to);
     let args = ["update-ref", "-m", &reason, "HEAD", &note.to, &note.from];
-    git.run(At::directory(&into.top), args).await?;
+    git.run(into.at(), args).await?;
     Ok((MergeEnd::Finished, Vec::new()))
 }
 
@@ -197,7 +197,7 @@ async fn put_back(git: &Git, into: &Checkout, seen: &[Seen]) -> Result<Vec<Strin
     }
     let input = names::joined(there.iter().map(|seen| &seen.file.path));
     if !input.is_empty() {
-        let at = At::directory(&into.top).input(&input);
+        let at = into.at().input(&input);
         git.run(at, ["checkout-index", "--force", "--index", "-z", "--stdin"]).await?;
     }
     Ok(stays)
@@ -220,7 +220,7 @@ async fn stage_before(git: &Git, into: &Checkout, seen: &[Seen]) -> Result<(), G
     if input.is_empty() {
         return Ok(());
     }
-    let at = || At::directory(&into.top);
+    let at = || into.at();
     let args = ["update-index", "--add", "--remove", "--replace", "-z", "--index-info"];
     git.run(at().input(&input), args).await?;
     let is_left_out = |seen: &&&Seen| {

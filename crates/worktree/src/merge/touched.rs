@@ -118,7 +118,7 @@ pub(crate) async fn look(
     from: &str,
     files: Vec<Touched>,
 ) -> Result<Vec<Seen>, GitError> {
-    let at = || At::directory(&into.top);
+    let at = || into.at();
     let args = ["diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", from];
     let staged = git.run_raw(at(), args).await?;
     let staged: BTreeMap<PathBuf, Option<Side>> =
@@ -151,7 +151,7 @@ async fn left_out(
     if !into.git_dir.join("info/sparse-checkout").is_file() {
         return Ok(BTreeSet::new());
     }
-    let at = || At::directory(&into.top);
+    let at = || into.at();
     let listed = git.run_raw(at(), ["ls-files", "-t", "-z"]).await?;
     let marked = names::parts(&listed).filter_map(|entry| entry.strip_prefix(b"S "));
     let mut left_out: BTreeSet<PathBuf> = marked.map(names::path).collect();
@@ -180,7 +180,7 @@ async fn hashes(
         return Ok(BTreeMap::new());
     }
     let input: String = paths.iter().flat_map(|path| [shown(path), "\n".to_owned()]).collect();
-    let at = At::directory(&into.top).input(input.as_bytes());
+    let at = into.at().input(input.as_bytes());
     let said = git.run(at, ["hash-object", "--stdin-paths"]).await?;
     Ok(paths.into_iter().cloned().zip(said.lines().map(str::to_owned)).collect())
 }
@@ -252,7 +252,7 @@ async fn is_part(git: &Git, into: &Checkout, file: &Touched) -> Result<bool, Git
         let mut path = OsString::from("--path=");
         path.push(&file.path);
         let args = [OsStr::new("cat-file"), OsStr::new("--filters"), &path, OsStr::new(&side.id)];
-        let output = git.try_run(At::directory(&into.top), args).await?;
+        let output = git.try_run(into.at(), args).await?;
         if output.code == Some(0) && output.stdout.starts_with(&bytes) {
             return Ok(true);
         }

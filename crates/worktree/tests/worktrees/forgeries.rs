@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use centurion_worktree::{CreateError, Standing, Unsaved};
+use centurion_worktree::{CreateError, Settled, Standing, Unsaved};
 use serde_json::{Value, json};
 
 use crate::support::{Scene, wish, write};
@@ -166,6 +166,30 @@ async fn what_is_no_file_in_the_place_of_one_of_ours_is_named_and_not_waited_for
         let gone = scene.worktrees.let_go(&scene.top, entry, Unsaved::Stays).await;
         gone.unwrap().delete();
     }
+}
+
+#[tokio::test]
+async fn what_is_deleted_is_what_was_put_aside_whatever_its_path_leads_to() {
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    let Settled::Removed(trash) = scene.settle(worktree).await else { panic!("kept") };
+    // A command that may write in the checkout exchanges the directory for a link.
+    let (place, victim) = (scene.path(".claude/worktrees"), scene.root().join("victim"));
+    write(&victim, ".trash/one-0/photo", "precious");
+    fs::rename(&place, scene.path("away")).unwrap();
+    symlink(&victim, &place).unwrap();
+    trash.delete();
+    assert!(victim.join(".trash/one-0/photo").exists());
+    // Nor is anything put aside there.
+    fs::remove_file(&place).unwrap();
+    fs::rename(scene.path("away"), &place).unwrap();
+    let mut made = scene.create("two").await;
+    scene.worktrees.finish(&mut made, None).await.unwrap();
+    write(&victim, "two/photo", "precious");
+    fs::rename(&place, scene.path("away")).unwrap();
+    symlink(&victim, &place).unwrap();
+    let _ = scene.worktrees.settle(made, None).await;
+    assert!(victim.join("two/photo").exists());
 }
 
 #[tokio::test]

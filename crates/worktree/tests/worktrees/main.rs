@@ -23,6 +23,7 @@ mod quiet;
 mod registering;
 mod settling;
 mod support;
+mod swapped;
 mod tables;
 mod told_rightly;
 mod unfinished;

@@ -9,7 +9,7 @@ use centurion_worktree::{KeptError, Settled, Unsaved};
 use crate::support::{Scene, write};
 
 /// A script that leaves a mark where it is run.
-fn canary(scene: &Scene) -> String {
+pub(crate) fn canary(scene: &Scene) -> String {
     let path = scene.root().join("canary.sh");
     let mark = scene.root().join("MARK");
     fs::write(&path, format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", mark.display())).unwrap();
@@ -39,7 +39,7 @@ fn hooks(directory: &std::path::Path, canary: &str) {
 }
 
 /// All that a configuration can name, in one text.
-fn configuration(canary: &str) -> String {
+pub(crate) fn configuration(canary: &str) -> String {
     format!(
         "[core]\n\tfsmonitor = {canary}\n\tpager = {canary}\n\teditor = {canary}\n\tsshCommand = {canary}\n\taskPass = {canary}\n\
          \talternateRefsCommand = {canary}\n\
@@ -54,7 +54,7 @@ fn configuration(canary: &str) -> String {
     )
 }
 
-const ATTRIBUTES: &str = "*.txt filter=x=y merge=m diff=d\n*.p filter=p\n";
+pub(crate) const ATTRIBUTES: &str = "*.txt filter=x=y merge=m diff=d\n*.p filter=p\n";
 
 #[tokio::test]
 async fn nothing_that_is_configured_runs_whatever_is_done_with_worktrees() {

@@ -1,4 +1,4 @@
-//! Git cannot ask a person: no terminal, no program that asks, nothing to read.
+//! Git cannot ask a person: no terminal, no program that asks, nothing to read. It works where we say, and fetches nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,6 +38,13 @@ async fn no_git_of_ours_can_ask_or_wait_for_a_person() {
         assert_eq!(value("GIT_ASKPASS"), Some(""), "{:?}", program.args);
         // Nor does it take a lock only to look.
         assert_eq!(value("GIT_OPTIONAL_LOCKS"), Some("0"), "{:?}", program.args);
+        let has = |word: &str| program.args.iter().any(|it| it == word);
+        // It goes to no other repository, not even for an object that is missing, but to bring work home.
+        let protocols = if has("fetch") { "file" } else { "none" };
+        assert_eq!(value("GIT_ALLOW_PROTOCOL"), Some(protocols), "{:?}", program.args);
+        assert_eq!(value("GIT_LFS_SKIP_SMUDGE"), Some("1"), "{:?}", program.args);
+        // It looks for a repository only where it does not know of one.
+        assert_eq!(value("GIT_DIR").is_none(), has("--git-common-dir"), "{:?}", program.args);
     }
     assert!(count > 3);
     // What is read ends at once: git that waits for more would never end.
