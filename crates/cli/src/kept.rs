@@ -37,10 +37,11 @@ const PARTS: [&str; 12] = [
     "workflows/",
 ];
 
-/// Entries in the directory of a repository that decide which programs git runs. The rest of it changes with every
-/// commit.
-const GIT_PARTS: [&str; 5] =
-    ["commondir", "config", "config.worktree", "hooks/", "info/attributes"];
+/// Entries in the directory of a repository that decide which programs git runs, and what is kept there of agents that
+/// work apart: their repositories, and records by which worktrees are merged and removed. The rest of it changes with
+/// every commit.
+const GIT_PARTS: [&str; 6] =
+    ["centurion/", "commondir", "config", "config.worktree", "hooks/", "info/attributes"];
 
 /// Other things whose content runs, kept where they are there. Their missing places are free: programs that
 /// commands run make some of them.
@@ -305,11 +306,13 @@ mod tests {
             [
                 ".centurion/",
                 ".claude/",
+                ".git/centurion/",
                 ".git/commondir",
                 ".git/config",
                 ".git/config.worktree",
                 ".git/hooks/",
                 ".git/info/attributes",
+                ".git/modules/lib/inner/centurion/",
                 ".git/modules/lib/inner/commondir",
                 ".git/modules/lib/inner/config",
                 ".git/modules/lib/inner/config.worktree",
@@ -321,12 +324,14 @@ mod tests {
                 ".husky",
                 ".mcp.json",
                 "deep/.claude/",
+                "deep/er/.git/centurion/",
                 "deep/er/.git/commondir",
                 "deep/er/.git/config",
                 "deep/er/.git/config.worktree",
                 "deep/er/.git/hooks/",
                 "deep/er/.git/info/attributes",
                 "deep/er/.mcp.json",
+                "mirror.git/centurion/",
                 "mirror.git/commondir",
                 "mirror.git/config",
                 "mirror.git/config.worktree",

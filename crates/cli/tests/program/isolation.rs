@@ -104,6 +104,138 @@ fn the_same_attacks_work_below_an_agent_that_is_not_apart() {
     assert_ne!(repository.git("rev-parse main"), before.lines().last().unwrap());
 }
 
+/// Places that the file tools of an agent apart must leave alone: in the caller's checkout and repository, around them, and
+/// of its own repository, to which it has made the link `own`, what git obeys.
+const KEPT: [&str; 22] = [
+    "$TOP/a.txt",
+    "../../../a.txt",
+    "up/a.txt",
+    "hard.txt",
+    "$TOP/new.txt",
+    "$TOP/.git/config",
+    "$TOP/.git/HEAD",
+    "$TOP/.git/index",
+    "$TOP/.git/refs/heads/main",
+    "$TOP/.git/hooks/pre-commit",
+    "$TOP/.git/info/attributes",
+    "$TOP/.git/objects/info/alternates",
+    "$TOP/.git/worktrees/linked/gitdir",
+    "$TOP/.git/worktrees/linked/commondir",
+    "$TOP/.git/modules/lib/config",
+    "$TOP/.claude/worktrees/other/a.txt",
+    "$HOME/.gitconfig",
+    "$HOME/.config/git/config",
+    ".git",
+    "own/config",
+    "own/hooks/pre-commit",
+    "own/objects/info/alternates",
+];
+
+#[test]
+fn no_file_tool_of_an_agent_apart_changes_what_is_kept_from_it() {
+    // I-6
+    let repository = repository();
+    let root = repository.stage.program.scratch.root().canonicalize().unwrap();
+    repository.git(&format!("worktree add -q -b linked {}", root.join("linked").display()));
+    let (top, home) = (&repository.top, repository.stage.program.scratch.home());
+    for file in [".claude/worktrees/other/a.txt", ".git/modules/lib/config"] {
+        std::fs::create_dir_all(top.join(file).parent().unwrap()).unwrap();
+        std::fs::write(top.join(file), "theirs\n").unwrap();
+    }
+    std::fs::write(top.join(".claude/worktrees/.gitignore"), "*\n").unwrap();
+    let (top_text, home_text) = (top.display().to_string(), home.display().to_string());
+    let expanded = KEPT.map(|it| it.replace("$TOP", &top_text).replace("$HOME", &home_text));
+    let calls = |path: &String| {
+        let edit = json!({"file_path": path, "old_string": "one", "new_string": "bad"});
+        let cell = json!({"notebook_path": path, "edit_mode": "insert", "cell_type": "code", "new_source": "bad"});
+        [
+            json!({"tool": "Read", "input": {"file_path": path}}),
+            write(path, "bad\n"),
+            json!({"tool": "Edit", "input": edit}),
+            json!({"tool": "NotebookEdit", "input": cell}),
+        ]
+    };
+    let calls: Vec<Value> = expanded.iter().flat_map(calls).collect();
+    let links = format!(
+        "ln -s {top_text} up; ln {top_text}/a.txt hard.txt; ln -s $(git rev-parse --absolute-git-dir) own; true"
+    );
+    let inside = [write("mine.txt", "mine\n"), write("own/COMMIT_EDITMSG", "mine\n")];
+    repository.play(&json!({
+        "lead": [[apart("@@child", &json!({}))], "done"],
+        "child": [[bash(&links)], calls, inside, "tried"],
+    }));
+    let of_git = |name: &str| std::fs::read(top.join(".git").join(name)).ok();
+    let parts = ["index", "HEAD", "packed-refs", "refs/heads/main", "objects/info/alternates"];
+    let others = ["worktrees/linked/gitdir", "worktrees/linked/commondir", "modules/lib/config"];
+    let all = || {
+        let parts = parts.iter().chain(&others).map(|name| of_git(name));
+        let homes =
+            [".gitconfig", ".config/git/config"].map(|it| std::fs::read(home.join(it)).ok());
+        (repository.state(), parts.collect::<Vec<_>>(), homes)
+    };
+    let before = all();
+    run(&repository);
+    assert_eq!(all(), before);
+    let theirs = std::fs::read_to_string(top.join(".claude/worktrees/other/a.txt")).unwrap();
+    assert_eq!(theirs, "theirs\n");
+    let worktrees = repository.worktrees();
+    let [path] = &worktrees[..] else { panic!("{worktrees:?}") };
+    // The agent had its tools, and they work where they may.
+    assert_eq!(std::fs::read_to_string(path.join("mine.txt")).unwrap(), "mine\n");
+    // A second name of a file is parted from the first.
+    assert_eq!(std::fs::read_to_string(path.join("hard.txt")).unwrap(), "bad\n");
+    let name = path.file_name().unwrap();
+    let own = top.join(".git/centurion/worktrees").join(name).join("git");
+    let config = std::fs::read_to_string(own.join("config")).unwrap();
+    assert!(config.contains("[core]") && !config.contains("bad"), "{config}");
+    assert!(!own.join("hooks/pre-commit").exists());
+}
+
+/// Commands of agents that are not apart, in the user's sandbox: what we keep of the others decides what our own git does
+/// without a sandbox.
+#[test]
+fn a_sandboxed_command_changes_nothing_that_is_kept_of_agents_apart() {
+    if !can_confine_completely() {
+        return skip(Lack::Sandbox);
+    }
+    let repository = repository();
+    let settings = json!({"sandbox": {"enabled": true, "autoAllowBashIfSandboxed": true}});
+    repository.stage.program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let kept = repository.top.join(".git/centurion");
+    // No analysis of a command sees what these do, before there is anything, and when there is something.
+    repository.write(
+        "forge.sh",
+        "mkdir -p .git/centurion/worktrees/x/git; echo bad > .git/centurion/worktrees/x/record.json
+        mv .git/centurion .git/c; rm -rf .git/centurion; ln -s /tmp .git/centurion; touch forged.txt",
+    );
+    repository.write(
+        "change.sh",
+        "for d in .git/centurion/worktrees/*; do
+        for f in git/config record.json git/hooks/post-checkout merging.json lease; do echo bad >> $d/$f; done; done
+        touch changed.txt",
+    );
+    let script = |name: &str| bash(&format!("sh ./{name}"));
+    repository.play(&json!({
+        "lead": [
+            [script("forge.sh")],
+            [apart("@@child", &json!({}))],
+            [script("change.sh"), script("forge.sh")],
+            "done",
+        ],
+        "child": [[write("new.txt", "new\n")], "did"],
+    }));
+    let told = repository.run(&[]);
+    told.assert_code(0);
+    for tried in ["forged.txt", "changed.txt"] {
+        assert!(repository.top.join(tried).exists(), "{}", told.ended.stdout);
+    }
+    assert!(!kept.join("worktrees/x").exists() && !repository.top.join(".git/c").exists());
+    let bad = std::process::Command::new("grep").args(["-rl", "bad"]).arg(&kept).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&bad.stdout), "");
+    let listed = repository.stage.program.run(&["worktrees"]);
+    assert!(listed.stdout.contains("kept"), "{}", listed.stdout);
+}
+
 /// A process that continues by itself: it writes to the caller's checkout, and `$1` to say that it runs.
 const LATE: &str =
     "sh -c 'while :; do echo bad > $AT/a.txt; echo late >> $1; sleep 0.02; done' late-mark";

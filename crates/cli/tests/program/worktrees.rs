@@ -1,5 +1,6 @@
 //! Agents that work apart: in a worktree of their own, on every way to start one, and back.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -54,7 +55,7 @@ impl Repository {
         Self::worktrees_in(&self.top)
     }
 
-    fn worktrees_in(top: &Path) -> Vec<PathBuf> {
+    pub(crate) fn worktrees_in(top: &Path) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(top.join(".claude/worktrees"));
         let entries = entries.into_iter().flatten().flatten().map(|entry| entry.path());
         let is_one = |path: &PathBuf| path.join(".git").exists();
@@ -69,7 +70,35 @@ impl Repository {
         let config = std::fs::read_to_string(self.top.join(".git/config")).unwrap();
         let index = self.git("ls-files --stage");
         let (files, head) = (self.git("status --porcelain"), self.git("rev-parse HEAD"));
-        format!("{refs:?}\n{config}\n{index}\n{files}\n{head}")
+        let mut content = String::new();
+        for part in ["", ".git/hooks", ".git/info"] {
+            describe(&self.top.join(part), &mut content);
+        }
+        format!("{refs:?}\n{config}\n{index}\n{content}\n{files}\n{head}")
+    }
+}
+
+/// All files below a directory with what is in them, but for git directories and agents' worktrees.
+fn describe(directory: &Path, text: &mut String) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in
+        paths.iter().filter(|it| !it.ends_with(".git") && !it.ends_with(".claude/worktrees"))
+    {
+        let metadata = path.symlink_metadata().unwrap();
+        let content = if metadata.is_symlink() {
+            std::fs::read_link(path).unwrap().display().to_string()
+        } else if metadata.is_dir() {
+            describe(path, text);
+            continue;
+        } else {
+            // A pipe would be waited for.
+            let bytes = if metadata.is_file() { std::fs::read(path).unwrap() } else { Vec::new() };
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        let mode = metadata.permissions().mode();
+        text.extend([path.display().to_string(), format!(" {mode:o} {content:?}\n")]);
     }
 }
 
