@@ -1,5 +1,6 @@
 //! `centurion worktrees`: what agents that worked apart have left, and what becomes of it.
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use centurion_worktree::{Entry, Git, Mended, Record, Report, Standing, Unsaved, 
 use clap::{Args, Parser, Subcommand};
 use serde_json::{Value, json};
 
-use crate::output::{Output, printable};
+use crate::output::{Output, printable, without_commands};
 use crate::setup::guard;
 use crate::surroundings::Surroundings;
 
@@ -100,8 +101,14 @@ pub(crate) async fn run(args: WorktreesArgs) -> anyhow::Result<ExitCode> {
         WorktreesAction::List => desk.list().await,
         WorktreesAction::Show { name } => desk.show(&name).await,
         WorktreesAction::Diff { name } => {
-            let patch = desk.worktrees.diff(&desk.find(&name).await?, &|_| true).await?;
-            desk.output.write_text(&patch);
+            let patch = desk.worktrees.patch(&desk.find(&name).await?, &|_| true).await?;
+            // A program gets it as it is.
+            if std::io::stdout().is_terminal() {
+                let text = without_commands(&String::from_utf8_lossy(&patch));
+                desk.output.write(text.as_bytes());
+            } else {
+                desk.output.write(&patch);
+            }
             Ok(())
         }
         WorktreesAction::Merge(merge) => desk.merge(&merge).await,
@@ -259,8 +266,11 @@ impl WorktreesContext {
         let trash = self.worktrees.let_go(cwd, &entry, unsaved).await;
         trash.with_context(|| format!("{} stays", entry.name()))?.delete();
         self.line(&format!("{} was removed.", entry.name()));
-        if let Some(agent) = entry.record.and_then(|it| it.owner.agent).filter(|_| force) {
-            self.line(&format!("help: centurion worktrees restore {agent} brings it back"));
+        if force {
+            // That of a session is saved under its own name.
+            let name = entry.name();
+            let id = entry.record.and_then(|it| it.owner.agent).unwrap_or(name);
+            self.line(&format!("help: centurion worktrees restore {id} brings it back"));
         }
         Ok(())
     }

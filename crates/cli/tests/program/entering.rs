@@ -89,6 +89,15 @@ fn what_is_nowhere_else_stays_or_is_saved_before_a_worktree_goes() {
     let saved = repository.git("for-each-ref --format=%(refname) refs/centurion/");
     let files = saved.lines().find(|name| name.ends_with("/uncommitted")).unwrap();
     assert_eq!(repository.git(&format!("show {files}:kept.txt")), "kept");
+    // The command that both name restores it.
+    assert!(text.contains("`centurion worktrees restore work`"), "{text}");
+    for _ in 0..2 {
+        let back = repository.stage.program.run(&["worktrees", "restore", "work"]);
+        assert_eq!(back.code, Some(0), "{}", back.stderr);
+        assert_eq!(std::fs::read_to_string(place.join("kept.txt")).unwrap(), "kept\n");
+        let gone = repository.stage.program.run(&["worktrees", "clean", "work", "--force"]);
+        assert!(gone.stdout.contains("centurion worktrees restore work"), "{}", gone.stdout);
+    }
 }
 
 #[test]

@@ -69,10 +69,13 @@ impl Tool for ExitWorktree {
             place.map_err(|error| ToolError::failed(format!("Nothing was done: {error}.")))?;
         let (path, back) = (place.path.display(), place.came_from.display());
         let became = match input.leaving() {
-            Leaving::Keep => "The worktree stays",
-            Leaving::Remove(Unsaved::Stays) => "The worktree is removed",
+            Leaving::Keep => "The worktree stays".to_owned(),
+            Leaving::Remove(Unsaved::Stays) => "The worktree is removed".to_owned(),
             Leaving::Remove(Unsaved::IsSaved) => {
-                "The worktree is removed; what was in it is saved, and `centurion worktrees restore` brings it back"
+                let name = place.saved_as().unwrap_or("ID");
+                format!(
+                    "The worktree is removed; what was in it is saved, and `centurion worktrees restore {name}` brings it back"
+                )
             }
         };
         let text = format!("Primary working directory: {back} (was {path}). {became}.");

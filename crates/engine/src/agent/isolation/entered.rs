@@ -48,6 +48,11 @@ impl EnteredPlace {
     pub(crate) fn is_named(&self, name: &str) -> bool {
         Slug::parse(name).is_ok_and(|slug| self.slug.as_ref() == Some(&slug))
     }
+
+    /// The name under which it is saved, unless that is the id of an agent.
+    pub(crate) fn saved_as(&self) -> Option<&str> {
+        self.slug.as_ref().map(Slug::as_str).filter(|name| !name.starts_with("agent-"))
+    }
 }
 
 /// The state of an agent that enters worktrees.
