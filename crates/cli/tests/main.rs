@@ -12,6 +12,8 @@ mod agent_extras;
 mod agent_storms;
 #[path = "program/agents.rs"]
 mod agents;
+#[path = "program/apart_failures.rs"]
+mod apart_failures;
 #[path = "program/around.rs"]
 mod around;
 #[path = "program/at_terminal.rs"]

@@ -27,6 +27,8 @@ pub enum Lack {
     Reftable,
     /// A process that may become one of another user.
     OtherUsers,
+    /// A user who may trace processes that are not below the tracer.
+    Tracing,
     /// A machine on which no model server listens.
     NoModelServer,
     /// The test that starts this one as a process: it is the other half of that test, and proves nothing alone.
@@ -44,6 +46,7 @@ impl Lack {
             Self::Calls32 => "this kernel runs no 32-bit system calls",
             Self::Reftable => "this git keeps no refs in tables",
             Self::OtherUsers => "only root starts processes of other users",
+            Self::Tracing => "this user may trace no process that is not below the tracer",
             Self::NoModelServer => "a model server runs on this machine",
             Self::OtherHalf => "it is the process that another test starts",
         }
@@ -52,7 +55,8 @@ impl Lack {
     /// Whether continuous integration may go without it: the corpus is no part of the project, what a kernel does not
     /// do at all needs no guard, and the tests run as an ordinary user, too.
     fn is_allowed_in_ci(self) -> bool {
-        let is_of_machine = matches!(self, Self::Calls32 | Self::Reftable | Self::OtherUsers);
+        let is_of_machine =
+            matches!(self, Self::Calls32 | Self::Reftable | Self::OtherUsers | Self::Tracing);
         is_of_machine || matches!(self, Self::Corpus | Self::OtherHalf)
     }
 }

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use centurion_protocol::{SystemWorld, World as _};
 use centurion_testkit::{Lack, skip};
 use centurion_tools::guard::{CommandLimits, GuardProgram};
-use centurion_tools::{Bound, PipedProgram};
-use tokio::io::AsyncReadExt as _;
+use centurion_tools::{Bound, Piped, PipedProgram};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
 use crate::support::{eventually, line_in, processes_with};
 
@@ -95,6 +95,51 @@ async fn it_is_one_process_in_a_session_without_a_terminal() {
     let mut bound = start(&guard(), &new_mark(), session);
     assert_eq!(said(&mut bound).await, format!("{} 0 0\n", std::process::id()));
     assert_eq!(bound.wait().await.unwrap(), Some(0));
+}
+
+/// Traces processes, and holds them, until it is killed.
+const TRACE: &str = r#"$call = $ENV{PTRACE} + 0; for (@ARGV) { syscall($call, 0x4206, $_ + 0, 0, 0) == 0 or exit 1; syscall($call, 0x4207, $_ + 0, 0, 0) == 0 or exit 1 } $| = 1; print "traced\n"; sleep 600"#;
+
+#[tokio::test]
+async fn one_that_another_process_traces_continues_where_a_guard_is_ended() {
+    // I-13: the kernel ends it with this process, traced or not.
+    let call = if cfg!(target_arch = "x86_64") { "101" } else { "117" };
+    let guard = guard();
+    let mut bound =
+        start(&guard, &new_mark(), "echo $$; read -r line; echo \"it read $line\"; exit 7");
+    let mut lines = BufReader::new(bound.stdout.take().unwrap()).lines();
+    let pid = lines.next_line().await.unwrap().unwrap();
+    let program = PipedProgram {
+        program: "sh".into(),
+        // The guard is two processes, of which we started the upper one.
+        args: vec![
+            "-c".into(),
+            "read -r _ _ _ above _ < /proc/$PPID/stat; echo $above; exec sleep 600".into(),
+        ],
+        environment: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
+        cwd: Path::new("/").to_owned(),
+    };
+    let mut guarded = Piped::start(&guard, &program).unwrap();
+    let above = BufReader::new(guarded.stdout.take().unwrap()).lines().next_line().await;
+    let above = above.unwrap().unwrap();
+    let mut tracer = tokio::process::Command::new("perl");
+    tracer.args(["-e", TRACE, &pid, &above]).env("PTRACE", call).stdout(Stdio::piped());
+    let mut tracer = tracer.kill_on_drop(true).spawn().unwrap();
+    let said = BufReader::new(tracer.stdout.take().unwrap()).lines().next_line().await;
+    if said.unwrap().is_none() {
+        return skip(Lack::Tracing);
+    }
+    // Those that look at guards have seen both for longer than a guard may be held.
+    let is_over = || match std::fs::read_to_string(format!("/proc/{above}/stat")) {
+        Ok(stat) => stat.contains(") Z "),
+        Err(_) => true,
+    };
+    eventually("the guard is ended", is_over).await;
+    tracer.kill().await.unwrap();
+    guarded.wait().await;
+    bound.stdin.take().unwrap().write_all(b"on\n").await.unwrap();
+    assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("it read on"));
+    assert_eq!(bound.wait().await.unwrap(), Some(7));
 }
 
 #[tokio::test]

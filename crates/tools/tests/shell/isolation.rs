@@ -48,11 +48,12 @@ echo 'ref: refs/heads/agent' > "$G/HEAD"
 mv .git/worktrees/w/index "$G/index"
 rm -rf .git/worktrees
 echo "gitdir: $G" > "$W/.git"
+git worktree add -q --detach .claude/worktrees/sibling
 git -C "$W" status --short
 "#;
 
 /// Each would change something around the worktree without the isolation.
-const ATTACKS: [&str; 48] = [
+const ATTACKS: [&str; 54] = [
     // Paths.
     "echo x > \"$TOP/file\"",
     "echo x > ../../../file",
@@ -89,6 +90,11 @@ const ATTACKS: [&str; 48] = [
     "git -C \"$TOP\" worktree add -q \"$HOME/../tmp/other\"",
     "git -C \"$TOP\" worktree add -q --detach \"$W/other\"",
     "mkdir \"$TOP/.git/worktrees\" \"$TOP/.git/centurion/new\"",
+    "git -C \"$TOP\" worktree remove --force .claude/worktrees/sibling",
+    "git -C \"$TOP\" worktree move .claude/worktrees/sibling \"$HOME/../tmp/sibling\"",
+    "git -C \"$TOP\" worktree lock .claude/worktrees/sibling",
+    "mv \"$TOP/.claude/worktrees/sibling\" \"$HOME/../tmp/s\"; git -C \"$TOP\" worktree repair \"$HOME/../tmp/s\"",
+    "echo x > ../sibling/file; echo \"gitdir: $G\" > ../sibling/.git",
     "echo \"gitdir: $TOP/.git\" > .git; git commit -qam x --allow-empty",
     "rm -f .git; echo \"gitdir: $TOP/.git\" > .git; git commit -qm x --allow-empty",
     // Programs that git runs.
@@ -101,6 +107,7 @@ const ATTACKS: [&str; 48] = [
     "mv \"$HOME/.config\" \"$HOME/other\"; mkdir -p \"$HOME/.config/git\"",
     "mv \"$HOME\" \"$HOME-moved\"",
     // Objects.
+    "echo \"$HOME\" >> \"$TOP/.git/objects/info/alternates\"",
     "rm -rf \"$TOP/.git/objects\"",
     "chmod -R u+w \"$TOP/.git/objects\"; find \"$TOP/.git/objects\" -type f -exec truncate -s 0 {} +",
     "git -C \"$TOP\" gc -q --prune=now",
