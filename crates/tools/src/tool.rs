@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use centurion_permissions::Access;
 use centurion_protocol::{ToolResultContent, ToolSpec};
-use schemars::{JsonSchema, generate::SchemaSettings};
+use schemars::JsonSchema;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -144,7 +145,6 @@ impl<T: Tool> DynTool for Erased<T> {
 
     fn spec(&self) -> ToolSpec {
         let mut schema = schema_of::<T::Input>();
-        schema.remove("title");
         let description = match schema.remove("description") {
             Some(Value::String(text)) => schema::flow(&text),
             _ => String::new(),
@@ -162,7 +162,8 @@ impl<T: Tool> DynTool for Erased<T> {
     fn prepare(&self, input: &RawValue) -> Result<Box<dyn PreparedCall>, ToolError> {
         let read = serde_json::from_str(input.get());
         let input = read.or_else(|error| match lenient::unquote::<T::Input>(input) {
-            Some(input) => serde_json::from_value(input),
+            // Read from text again: a second way of reading would stand in the program for each type.
+            Some(input) => serde_json::from_str(&input.to_string()),
             None => Err(error),
         });
         let input = input.map_err(|error| {
@@ -174,11 +175,15 @@ impl<T: Tool> DynTool for Erased<T> {
 
 /// The schema of a type, with all definitions inlined.
 fn schema_of<T: JsonSchema>() -> schemars::Schema {
+    T::json_schema(&mut inlining_generator())
+}
+
+fn inlining_generator() -> SchemaGenerator {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
     });
-    settings.into_generator().into_root_schema_for::<T>()
+    settings.into_generator()
 }
 
 impl<T: Tool> PreparedCall for Call<T> {
