@@ -36,6 +36,21 @@ async fn a_worktree_in_which_nothing_is_done_costs_one_process_of_git() {
     assert_eq!(scene.git("branch --list worktree-one"), "");
 }
 
+#[tokio::test]
+async fn a_branch_that_a_git_may_be_packing_is_deleted_by_git() {
+    let (sender, mut told) = unbounded_channel();
+    let scene = Scene::run_by(Arc::new(Noting(sender)));
+    let worktree = scene.create("one").await;
+    while told.try_recv().is_ok() {}
+    // It may have read the branch, and write it to the packed ones later.
+    fs::write(scene.path(".git/packed-refs.lock"), "").unwrap();
+    let Settled::Removed(trash) = scene.settle(worktree).await else { panic!("kept") };
+    trash.delete();
+    assert_eq!(told.try_recv().unwrap(), "update-ref");
+    fs::remove_file(scene.path(".git/packed-refs.lock")).unwrap();
+    assert_eq!(scene.git("branch --list worktree-one"), "");
+}
+
 /// Locks, and branches of ours, that are left in a git directory.
 fn left(scene: &Scene) -> Vec<String> {
     fn look(directory: &Path, found: &mut Vec<String>) {
@@ -119,6 +134,7 @@ async fn a_branch_that_another_has_moved_or_made_is_not_deleted() {
     let Settled::Removed(trash) = scene.settle(worktree).await else { panic!("kept") };
     trash.delete();
     assert_eq!(scene.git("rev-parse worktree-one"), other);
+    assert!(scene.worktrees.list(&scene.top).await.unwrap().is_empty());
     // One that is packed with an older commit goes as a whole.
     let worktree = scene.create("old").await;
     scene.git(&format!("update-ref refs/heads/worktree-old {other}"));

@@ -87,6 +87,9 @@ async fn no_field_of_a_record_becomes_an_option_a_ref_or_a_path() {
             forged["isOut"] = json!(is_out);
             fs::write(&file, forged.to_string()).unwrap();
             let before = scene.state();
+            let listed = scene.worktrees.list(&scene.top).await.unwrap();
+            let is_refused = matches!(listed[0].standing, Standing::Unreadable { .. });
+            assert!(is_refused, "{field} {value}: {listed:?}");
             use_all(&scene).await;
             assert!(!outside.exists(), "{field} {value}");
             assert_eq!(scene.state(), before, "{field} {value}");

@@ -43,6 +43,23 @@ async fn what_is_in_a_worktree_is_told_and_shown() {
 }
 
 #[tokio::test]
+async fn a_commit_of_no_branch_keeps_a_worktree_whose_branch_is_merged() {
+    // I-7
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    scene.git_in(&path, "commit -q --allow-empty -m branch");
+    scene.git_in(&path, "checkout -q --detach");
+    scene.git_in(&path, "commit -q --allow-empty -m detached");
+    scene.keep(worktree).await;
+    scene.git("merge -q worktree-one");
+    let listed = scene.worktrees.list(&scene.top).await.unwrap();
+    let gone = scene.worktrees.let_go(&scene.top, &listed[0], Unsaved::Stays).await;
+    assert!(matches!(gone, Err(KeptError::Holds(_))), "{gone:?}");
+    assert!(path.is_dir());
+}
+
+#[tokio::test]
 async fn a_worktree_goes_when_all_of_it_is_elsewhere_and_not_before() {
     let scene = prepared().await;
     let path = scene.path(".claude/worktrees/one");

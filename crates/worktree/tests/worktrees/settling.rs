@@ -33,7 +33,7 @@ async fn a_worktree_in_which_nothing_was_done_is_removed_with_its_branch() {
 async fn whatever_was_done_keeps_the_worktree() {
     // S-301, I-7
     type Do = fn(&Scene, &std::path::Path);
-    let kinds: [(&str, Do); 14] = [
+    let kinds: [(&str, Do); 15] = [
         ("changed", |_, path| write(path, "a.txt", "changed\n")),
         ("deleted", |_, path| fs::remove_file(path.join("a.txt")).unwrap()),
         ("mode", |_, path| {
@@ -76,6 +76,10 @@ async fn whatever_was_done_keeps_the_worktree() {
         ("tagged", |scene, path| {
             scene.git_in(path, "tag mark HEAD~1");
         }),
+        ("tagged and packed", |scene, path| {
+            scene.git_in(path, "tag mark HEAD~1");
+            scene.git_in(path, "pack-refs --all");
+        }),
     ];
     for (kind, act) in kinds {
         let scene = Scene::new();
@@ -93,6 +97,45 @@ async fn whatever_was_done_keeps_the_worktree() {
         scene.git_in(&path, "status");
         assert_eq!(scene.state(), before, "{kind}");
     }
+}
+
+#[tokio::test]
+async fn a_bisection_that_was_only_begun_keeps_the_worktree() {
+    // I-7
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    scene.git_in(&worktree.record.path, "bisect start");
+    let report = scene.keep(worktree).await;
+    assert_eq!(report.operation, Some(Operation::Bisect));
+}
+
+#[tokio::test]
+async fn commits_of_an_agents_own_worktrees_have_their_names() {
+    // I-7
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    let (path, inner) = (worktree.record.path.clone(), scene.root().join("inner"));
+    scene.git_in(&path, &format!("worktree add -q --detach {}", inner.display()));
+    scene.git_in(&inner, "commit -q --allow-empty -m inner");
+    let tip = scene.git_in(&inner, "rev-parse HEAD");
+    let report = scene.keep(worktree).await;
+    let name = "refs/centurion/agents/one/worktrees/inner";
+    assert!(report.saved.iter().any(|it| it == name), "{report:?}");
+    assert_eq!(scene.git(&format!("rev-parse {name}")), tip);
+}
+
+#[tokio::test]
+async fn a_ref_to_nothing_is_told_and_all_else_comes_home() {
+    // I-7
+    let scene = Scene::new();
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    scene.git_in(&path, "commit -q --allow-empty -m work");
+    let own = worktree.private_repository().unwrap().path().to_owned();
+    fs::write(own.join("refs/heads/odd"), format!("{}\n", "1".repeat(40))).unwrap();
+    let report = scene.keep(worktree).await;
+    assert_eq!(scene.git("log -1 --format=%s worktree-one"), "work");
+    assert_eq!(report.notes, ["1 of its refs name commits that it does not have"]);
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! What is said of a merge and of a removal is what is so, and nothing is lost beside it.
 
-use centurion_worktree::merge::{How, Merge, MergeError, Merged};
+use std::path::PathBuf;
+
+use centurion_worktree::merge::{FileRefusal, How, Merge, MergeError, Merged};
 use centurion_worktree::{Unsaved, Wish};
 
 use crate::support::{Scene, wish, write};
@@ -42,6 +44,38 @@ async fn a_merge_that_git_breaks_off_leaves_everything_as_it_was() {
         merge(&scene).await.unwrap();
         assert_eq!(scene.read("new.txt"), "new\n");
     }
+}
+
+#[tokio::test]
+async fn a_merge_that_git_breaks_off_leaves_what_a_person_had_staged_of_it() {
+    // I-7
+    for lock in [".git/HEAD.lock", ".git/refs/heads/main.lock"] {
+        let scene = kept().await;
+        // The same change as the agent's.
+        scene.write("a.txt", "changed\n");
+        scene.git("add a.txt");
+        let before = scene.state();
+        std::fs::write(scene.path(lock), "").unwrap();
+        merge(&scene).await.unwrap_err();
+        std::fs::remove_file(scene.path(lock)).unwrap();
+        assert_eq!(scene.state(), before, "{lock}");
+        assert_eq!(scene.read("a.txt"), "changed\n", "{lock}");
+    }
+}
+
+#[tokio::test]
+async fn a_merge_that_is_refused_for_one_of_its_files_changes_nothing() {
+    let scene = kept().await;
+    let before = scene.state();
+    let check = |files: &[PathBuf]| {
+        assert_eq!(files, ["a.txt", "new.txt", "rest.txt"].map(PathBuf::from));
+        Err(FileRefusal { file: files[1].clone(), reason: "not that one".to_owned() })
+    };
+    let merge = Merge { check: &check, ..Merge::any(&How::Merge, "Work") };
+    let listed = scene.worktrees.list(&scene.top).await.unwrap();
+    let refused = scene.worktrees.merge(&scene.top, &listed[0], &merge).await.unwrap_err();
+    assert!(matches!(refused, MergeError::Refused(_)), "{refused}");
+    assert_eq!(scene.state(), before);
 }
 
 #[tokio::test]
