@@ -1,6 +1,7 @@
 //! Opens a connection: starts or reaches the server, makes the handshake, and reads its offers.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use rmcp::transport::auth::AuthClient;
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
 };
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::catalog::{self, Catalog, ListKind, ServerInfo};
@@ -26,8 +28,8 @@ use crate::pool::Settings;
 use crate::process::ServerProcess;
 use crate::transport::failure::{self, Failure};
 use crate::transport::{
-    AnyTransport, BoundedHttp, GivenUp, HttpCaller, LateAnswer, LineTransport, PATIENCE, Pipe,
-    Probe, SdkTransport, SseTransport, Throttled, Watched,
+    AnyTransport, BoundedHttp, GivenUp, HandshakeNotes, HttpCaller, LAST_CHANCE, LineTransport,
+    PATIENCE, Pipe, Probe, SdkTransport, SseTransport, Throttled, Watched,
 };
 use crate::{auth, headers};
 
@@ -123,38 +125,23 @@ pub(crate) async fn open(
     match &server.transport {
         McpTransport::Stdio { command, args, env } => {
             let program = Program { command, args, env };
-            let late = LateAnswer::default();
-            let opened = program.open(settings, server, greeting, PATIENCE, &late).await;
-            match opened {
-                // It read the question, answered too late that it is a new one, and ended at the handshake for an old
-                // one. There is nothing left to talk to.
-                Err(NotOpened::Ended(reason)) if late.came() => {
-                    tracing::debug!(server = server.name, reason, "a server is started over");
-                    let again = program.open(settings, server, Greeting::New, limit, &late).await;
-                    again.map_err(NotOpened::into_failure)
-                }
-                settled => settled.map_err(NotOpened::into_failure),
-            }
+            program.connect(settings, server, greeting).await
         }
         McpTransport::Sdk { name } => {
             let Some(channel) = &settings.sdk else {
                 return Err(Failure::Lasting("there is no host that has this server".to_owned()));
             };
             let transport = AnyTransport::new(SdkTransport::new(Arc::clone(channel), name));
-            tokio::time::timeout(limit, greet(settings, server, transport, Greeting::Plain))
+            timeout(limit, greet(settings, server, transport, Greeting::Plain))
                 .await
                 .unwrap_or_else(|_| Err(Failure::Lasting(late(settings))))
         }
-        McpTransport::Http(remote) => {
-            tokio::time::timeout(limit, open_http(settings, server, remote, greeting))
-                .await
-                .unwrap_or_else(|_| Err(Failure::Passing(late(settings))))
-        }
-        McpTransport::Sse(remote) => {
-            tokio::time::timeout(limit, open_sse(settings, server, remote))
-                .await
-                .unwrap_or_else(|_| Err(Failure::Passing(late(settings))))
-        }
+        McpTransport::Http(remote) => timeout(limit, open_http(settings, server, remote, greeting))
+            .await
+            .unwrap_or_else(|_| Err(Failure::Passing(late(settings)))),
+        McpTransport::Sse(remote) => timeout(limit, open_sse(settings, server, remote))
+            .await
+            .unwrap_or_else(|_| Err(Failure::Passing(late(settings)))),
     }
 }
 
@@ -182,6 +169,31 @@ impl NotOpened {
 }
 
 impl Program<'_> {
+    /// Opens a connection to the program. It is started again only if it ended because of what it was sent.
+    async fn connect(
+        &self,
+        settings: &Settings,
+        server: &McpServer,
+        greeting: Greeting,
+    ) -> Result<Session, Failure> {
+        let limit = settings.limits.connect;
+        let notes = HandshakeNotes::default();
+        let opened = self.open(settings, server, greeting, PATIENCE, &notes).await;
+        let next = match &opened {
+            // It answered too late that it is a new one, and ended at the handshake for an old one.
+            Err(NotOpened::Ended(_)) if notes.answered_late() => (Greeting::New, limit),
+            // It is an old one that ends at a question that it does not know.
+            Err(NotOpened::Ended(_)) if notes.ended_at_question() && greeting == Greeting::Ask => {
+                (Greeting::Plain, PATIENCE)
+            }
+            _ => return opened.map_err(NotOpened::into_failure),
+        };
+        tracing::debug!(server = server.name, "a server is started over");
+        let notes = HandshakeNotes::default();
+        let again = self.open(settings, server, next.0, next.1, &notes).await;
+        again.map_err(NotOpened::into_failure)
+    }
+
     /// Starts the program and makes the handshake. `patience` is for the question about its protocol.
     async fn open(
         &self,
@@ -189,7 +201,7 @@ impl Program<'_> {
         server: &McpServer,
         greeting: Greeting,
         patience: Duration,
-        answer: &LateAnswer,
+        notes: &HandshakeNotes,
     ) -> Result<Session, NotOpened> {
         let failed = |reason| NotOpened::Failed(Failure::Lasting(reason));
         let Self { command, args, env } = self;
@@ -199,9 +211,15 @@ impl Program<'_> {
         let given_up = GivenUp::default();
         let pipe = Pipe::of(&stdin);
         let lines = LineTransport::new(stdout, stdin, given_up.clone());
-        let transport = AnyTransport::new(Probe::new(lines, pipe, patience, answer.clone()));
-        let greeted = greet(settings, server, transport, greeting);
-        match tokio::time::timeout(settings.limits.connect, greeted).await {
+        let deadline = Instant::now() + settings.limits.connect;
+        let probe = Probe::new(lines, pipe, patience, deadline, notes.clone());
+        let mut greeted = pin!(greet(settings, server, AnyTransport::new(probe), greeting));
+        let mut in_time = timeout_at(deadline, greeted.as_mut()).await;
+        if in_time.is_err() && notes.was_held() {
+            // It may be an old program that is silent to what it does not know: it gets the handshake now.
+            in_time = timeout(LAST_CHANCE, greeted).await;
+        }
+        match in_time {
             Ok(Ok(mut session)) => {
                 session.process = Some(process);
                 session.given_up = given_up;

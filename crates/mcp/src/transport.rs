@@ -17,7 +17,7 @@ pub(crate) use any::{AnyError, AnyTransport};
 pub(crate) use caller::HttpCaller;
 pub(crate) use http::{BoundedHttp, read_body};
 pub(crate) use lines::{GivenUp, LineTransport};
-pub(crate) use probe::{LateAnswer, PATIENCE, Pipe, Probe};
+pub(crate) use probe::{HandshakeNotes, LAST_CHANCE, PATIENCE, Pipe, Probe};
 pub(crate) use sdk::SdkTransport;
 pub(crate) use sse::{SseError, SseTransport};
 pub use throttled::Throttled;

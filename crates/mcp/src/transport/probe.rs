@@ -1,14 +1,17 @@
 //! Finds the generation of the protocol that a program speaks, without risk.
 //!
-//! The client asks new servers for their capabilities, and sends older ones the handshake. A program that drops unknown
-//! messages does not answer the question, and gets the handshake of an old one after a while. A program that is still
-//! starting does not answer either, and must not get the handshake: a new server refuses it, and some end because of
-//! it. So the client holds the handshake back until the program has read the question, and waits for more: one that has
-//! read the question and does not wait for input is still starting, too.
+//! The client asks new servers for their capabilities, and sends older ones the handshake. A new server refuses the
+//! handshake, and some end because of it, so it must not get one, however long it takes to start. A program that drops
+//! unknown messages does not answer the question, and must get one.
 //!
-//! If the kernel does not tell, a program that answers late receives both. If it accepts the handshake, it is used as an
-//! old one. If it reports its capabilities and does not accept the handshake, the client uses that report as the answer
-//! to the handshake: the program need not be started again.
+//! So the client sends the handshake to a silent program only if the program is certainly done with the question: it
+//! has read it, and it rests, with all that it has started, and without a way over which it could have handed the
+//! question to a program that this machine does not show (see [`super::reader`]). Otherwise the client holds the
+//! handshake back until the time for the connection is over. Then there is nothing to lose.
+//!
+//! A program that answers late may have received both. If it accepts the handshake, it is used as an old one. If it
+//! reports its capabilities and does not accept the handshake, the client uses that report as the answer to the
+//! handshake: the program need not be started again.
 
 use std::future::Future;
 use std::os::fd::{AsFd, OwnedFd};
@@ -27,11 +30,18 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::time::{Instant, sleep_until};
 
-use super::reader::waits_for_input;
+use super::reader::rests;
 
 /// The time that a program may take for the question after it has read it, and for the handshake after it has answered
 /// the question.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The time for which a program must rest after it has read the question before it gets the handshake.
+const REST: Duration = Duration::from_secs(1);
+
+/// The time after the time limit for a connection in which a program may answer the handshake that was held back until
+/// then.
+pub(crate) const LAST_CHANCE: Duration = Duration::from_secs(5);
 
 /// The interval of checks of a pipe.
 const LOOK: Duration = Duration::from_millis(50);
@@ -39,41 +49,65 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The interval of checks of the program behind it.
 const LOOK_AT_PROGRAM: Duration = Duration::from_millis(250);
 
-/// The time after which a program that has read the question gets the handshake, even if it does not seem to wait.
-const LONGEST_START: Duration = Duration::from_secs(20);
-
-/// Whether a program answered that it is a new one after it had received the handshake of an old one.
+/// Facts about a handshake that the caller needs if the connection fails.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LateAnswer(Arc<AtomicBool>);
+pub(crate) struct HandshakeNotes(Arc<Notes>);
 
-impl LateAnswer {
-    pub(crate) fn came(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+#[derive(Debug, Default)]
+struct Notes {
+    answered_late: AtomicBool,
+    was_held: AtomicBool,
+    ended_at_question: AtomicBool,
+}
+
+impl HandshakeNotes {
+    /// Whether the program answered that it is a new one after it had received the handshake of an old one.
+    pub(crate) fn answered_late(&self) -> bool {
+        self.0.answered_late.load(Ordering::Relaxed)
     }
 
-    fn note(&self) {
-        self.0.store(true, Ordering::Relaxed);
+    /// Whether a program that has read the question and is silent gets the handshake only at the deadline.
+    pub(crate) fn was_held(&self) -> bool {
+        self.0.was_held.load(Ordering::Relaxed)
+    }
+
+    fn hold(&self, is_held: bool) {
+        self.0.was_held.store(is_held, Ordering::Relaxed);
+    }
+
+    /// Whether the program read the question and ended instead of an answer.
+    pub(crate) fn ended_at_question(&self) -> bool {
+        self.0.ended_at_question.load(Ordering::Relaxed)
     }
 }
 
 /// The pipe to a program. Kept only until the handshake: while it is held, the program does not see the end of its
 /// input.
-pub(crate) struct Pipe(OwnedFd);
+pub(crate) struct Pipe {
+    writer: OwnedFd,
+    /// Whether the readers of the pipe with this inode certainly rest.
+    rests: fn(u64) -> bool,
+}
 
 impl Pipe {
     /// `None` if the descriptor cannot be duplicated; then nothing is known about the reader.
     pub(crate) fn of(writer: &impl AsFd) -> Option<Self> {
-        writer.as_fd().try_clone_to_owned().ok().map(Self)
+        Self::judged_by(writer, rests)
+    }
+
+    fn judged_by(writer: &impl AsFd, rests: fn(u64) -> bool) -> Option<Self> {
+        let writer = writer.as_fd().try_clone_to_owned().ok()?;
+        Some(Self { writer, rests })
     }
 
     /// Whether it contains bytes that were not read.
     fn is_unread(&self) -> bool {
-        rustix::io::ioctl_fionread(&self.0).is_ok_and(|count| count > 0)
+        rustix::io::ioctl_fionread(&self.writer).is_ok_and(|count| count > 0)
     }
 
-    /// Whether the program may wait for more input.
+    /// Whether the program certainly waits for more input, and does nothing else.
     fn is_awaited(&self) -> bool {
-        rustix::fs::fstat(&self.0).map_or(true, |pipe| waits_for_input(pipe.st_ino))
+        rustix::fs::fstat(&self.writer).is_ok_and(|pipe| (self.rests)(pipe.st_ino))
     }
 }
 
@@ -81,7 +115,9 @@ pub(crate) struct Probe<T> {
     inner: T,
     pipe: Option<Pipe>,
     patience: Duration,
-    late: LateAnswer,
+    /// The end of the time for the connection.
+    deadline: Instant,
+    notes: HandshakeNotes,
     stage: Stage,
     /// The delayed handshake, while it is written.
     sending: Option<BoxFuture<'static, ()>>,
@@ -103,36 +139,36 @@ enum Stage {
     Greeted(Greeted),
 }
 
-/// The program has not read the question, or starts behind it, or has begun to wait for more just now.
+/// The program has not read the question, or is not certainly done with it.
 struct Held {
     question: RequestId,
     greeting: RequestId,
     message: TxJsonRpcMessage<RoleClient>,
-    /// The time at which the program was first seen to have read the question.
-    read: Option<Instant>,
-    /// The time since which it waits for more.
-    waits: Option<Instant>,
+    /// The time since which it rests.
+    rests: Option<Instant>,
     /// The time of the next look.
     until: Instant,
 }
 
 impl Held {
     /// Looks at the program. Returns whether it is time for the handshake.
-    fn look(&mut self, pipe: Option<&Pipe>, patience: Duration) -> bool {
+    fn look(&mut self, pipe: Option<&Pipe>, deadline: Instant, notes: &HandshakeNotes) -> bool {
         let now = Instant::now();
-        if pipe.is_some_and(Pipe::is_unread) {
-            (self.read, self.waits) = (None, None);
+        let is_unread = pipe.is_some_and(Pipe::is_unread);
+        if is_unread {
+            notes.hold(false);
+            self.rests = None;
             self.until = now + LOOK;
             return false;
         }
-        let read = *self.read.get_or_insert(now);
-        if pipe.is_none_or(Pipe::is_awaited) {
-            self.waits.get_or_insert(now);
+        if pipe.is_some_and(Pipe::is_awaited) {
+            self.rests.get_or_insert(now);
         } else {
-            self.waits = None;
+            self.rests = None;
         }
-        let end = self.waits.map_or(read + LONGEST_START, |waits| waits + patience);
+        let end = self.rests.map_or(deadline, |rests| deadline.min(rests + REST));
         self.until = end.min(now + LOOK_AT_PROGRAM);
+        notes.hold(now < end || now >= deadline);
         now >= end
     }
 }
@@ -164,9 +200,24 @@ impl Stage {
 }
 
 impl<T> Probe<T> {
-    pub(crate) fn new(inner: T, pipe: Option<Pipe>, patience: Duration, late: LateAnswer) -> Self {
-        let (stage, settled) = (Stage::Settled, Vec::new());
-        Self { inner, pipe, patience, late, stage, sending: None, settled, is_new: false }
+    pub(crate) fn new(
+        inner: T,
+        pipe: Option<Pipe>,
+        patience: Duration,
+        deadline: Instant,
+        notes: HandshakeNotes,
+    ) -> Self {
+        Self {
+            inner,
+            pipe,
+            patience,
+            deadline,
+            notes,
+            stage: Stage::Settled,
+            sending: None,
+            settled: Vec::new(),
+            is_new: false,
+        }
     }
 }
 
@@ -196,15 +247,9 @@ impl<T: Transport<RoleClient>> Probe<T> {
         let (Stage::Asked(question, _) | Stage::GivenUp(question)) = self.take_stage() else {
             return Some(message);
         };
-        if self.pipe.as_ref().is_some_and(|pipe| pipe.is_unread() || !pipe.is_awaited()) {
-            let until = Instant::now() + LOOK;
-            let held = Held { question, greeting: id, message, read: None, waits: None, until };
-            self.stage = Stage::Held(Box::new(held));
-            return None;
-        }
-        self.stage = Stage::Greeted(Greeted { question, greeting: id, first: None });
-        self.pipe = None;
-        Some(message)
+        let held = Held { question, greeting: id, message, rests: None, until: Instant::now() };
+        self.stage = Stage::Held(Box::new(held));
+        None
     }
 
     fn take_stage(&mut self) -> Stage {
@@ -241,7 +286,7 @@ impl<T: Transport<RoleClient>> Probe<T> {
                 Some(unknown(question))
             }
             Stage::Held(mut held) => {
-                if held.look(self.pipe.as_ref(), self.patience) {
+                if held.look(self.pipe.as_ref(), self.deadline, &self.notes) {
                     let Held { question, greeting, message, .. } = *held;
                     self.release(message);
                     self.stage = Stage::Greeted(Greeted { question, greeting, first: None });
@@ -285,6 +330,7 @@ impl<T: Transport<RoleClient>> Probe<T> {
                 })
             }
             Stage::Held(held) if is_same(&held.question, &id) => {
+                self.notes.hold(false);
                 match telling(message) {
                     Some(told) => return Some(self.adopt(told, held.greeting)),
                     None => self.release(held.message),
@@ -318,7 +364,7 @@ impl<T: Transport<RoleClient>> Probe<T> {
                 _ => None,
             };
         };
-        self.late.note();
+        self.notes.0.answered_late.store(true, Ordering::Relaxed);
         if first.is_some() {
             return Some(self.adopt(told, greeting));
         }
@@ -354,6 +400,11 @@ impl<T: Transport<RoleClient>> Probe<T> {
         match self.take_stage() {
             Stage::Greeted(Greeted { first: Some((First::Refused(refusal), _)), .. }) => {
                 Some(*refusal)
+            }
+            Stage::Asked(..) | Stage::GivenUp(_) | Stage::Held(_) => {
+                let has_read = self.pipe.as_ref().is_some_and(|pipe| !pipe.is_unread());
+                self.notes.0.ended_at_question.store(has_read, Ordering::Relaxed);
+                None
             }
             _ => None,
         }

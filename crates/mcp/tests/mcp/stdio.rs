@@ -1,7 +1,9 @@
 //! A server that talks through its standard streams: its offers, and the results of calls.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
+use std::process::Stdio;
 use std::sync::Arc;
 
 use centurion_config::mcp::McpTransport;
@@ -239,8 +241,8 @@ async fn servers_that_say_too_much_or_too_little_work_too() {
 }
 
 /// Speaks only the newest protocol, and starts slowly: it answers the question only after the handshake for an old
-/// server, or reads nothing until a gate opens, or reads the question and works on until then. It records its starts and
-/// its input.
+/// server, or reads nothing until a gate opens, or reads the question and works on until then. It ends when it is
+/// greeted before it has answered. It records its starts and its input.
 const SLOW: &str = r#"
 id() { printf '%s' "$1" | sed 's/.*"id":\([0-9]*\).*/\1/'; }
 tell() { printf '{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private",%s}}\n' "$1" "$2"; }
@@ -248,12 +250,12 @@ about='"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructi
 answer() { tell "$(id "$question")" "$about"; }
 refuse() { printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":"I am new"}}\n' "$(id "$greeting")"; }
 echo start >> "$1/starts"
-if [ "$2" = no-reader ]; then
+if [ "$2" = gate ]; then
   until [ -e "$1/gate" ]; do sleep 0.02; done
 fi
 read -r question
 case "$2" in
-  no-reader) ;;
+  gate) ;;
   early) until [ -e "$1/gate" ]; do sleep 0.02; done ;;
   ends) mkdir "$1/first" 2>/dev/null && { read -r greeting; answer; refuse; exit 1; } ;;
   *) read -r greeting ;;
@@ -265,22 +267,103 @@ case "$2" in
 esac
 while read -r line; do
   printf '%s\n' "$line" >> "$1/heard"
+  case "$line" in *'"initialize"'*) exit 1 ;; esac
   tell "$(id "$line")" '"tools":[{"name":"greet","inputSchema":{"type":"object"}}]'
 done
 "#;
 
-fn slow(manner: &'static str) -> (Bench, Connection, &'static str) {
+/// A client of containers: copies its input to a socket of a service, and the answers to its output.
+const CLIENT: &str = "
+import os, socket, sys, threading
+service = socket.socket(socket.AF_UNIX)
+service.connect(sys.argv[1])
+def copy():
+    while data := os.read(0, 65536):
+        service.sendall(data)
+    service.shutdown(socket.SHUT_WR)
+threading.Thread(target=copy, daemon=True).start()
+while data := service.recv(65536):
+    os.write(1, data)
+";
+
+/// A service that has a program answer each connection. It ends with its input.
+const SERVICE: &str = "
+import os, socket, subprocess, sys, threading
+service = socket.socket(socket.AF_UNIX)
+service.bind(sys.argv[1])
+service.listen()
+def serve():
+    while True:
+        connection, _ = service.accept()
+        subprocess.Popen(sys.argv[2:], stdin=connection, stdout=connection)
+        connection.close()
+threading.Thread(target=serve, daemon=True).start()
+print('ready', flush=True)
+sys.stdin.read()
+";
+
+/// A server in a container, as it were: no process on the way from the client to it is one of the client's.
+struct Container {
+    service: std::process::Child,
+}
+
+impl Container {
+    /// Starts the service; the program that a client of it is.
+    fn start(root: &std::path::Path, server: &[&str]) -> (Self, McpTransport) {
+        let socket = root.join("service").display().to_string();
+        let mut command = std::process::Command::new("python3");
+        command.args(["-c", SERVICE, &socket]).args(server);
+        let mut service = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(service.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let args = ["-c", CLIENT, &socket].map(str::to_owned).into();
+        let command = "python3".to_owned();
+        (Self { service }, McpTransport::Stdio { command, args, env: BTreeMap::new() })
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        self.service.stdin = None;
+        self.service.wait().unwrap();
+    }
+}
+
+struct Slow {
+    bench: Bench,
+    connection: Connection,
+    manner: &'static str,
+    _container: Option<Container>,
+}
+
+fn slow(manner: &'static str) -> Slow {
     let bench = Bench::new();
-    let place = bench.root().display().to_string();
-    let args = ["-c", SLOW, "server", &place, manner].map(str::to_owned).into();
-    let transport = McpTransport::Stdio { command: "sh".to_owned(), args, env: BTreeMap::new() };
+    let root = bench.root();
+    let place = root.display().to_string();
+    let local = |script: &str, manner: &str| {
+        let args = ["-c", script, "server", &place, manner].map(str::to_owned).into();
+        McpTransport::Stdio { command: "sh".to_owned(), args, env: BTreeMap::new() }
+    };
+    let (container, transport) = match manner {
+        "behind-a-pipe" => (
+            None,
+            local(&format!("cat | sh -c '{}' server \"$1\" gate", SLOW.replace('\'', r"'\''")), ""),
+        ),
+        "in-a-container" => {
+            let server = ["sh", "-c", SLOW, "server", &place, "gate"];
+            let (container, transport) = Container::start(&root, &server);
+            (Some(container), transport)
+        }
+        _ => (None, local(SLOW, manner)),
+    };
     let connection = bench.pool.share(server(transport));
-    (bench, connection, manner)
+    Slow { bench, connection, manner, _container: container }
 }
 
 #[tokio::test]
 async fn a_new_server_that_starts_slowly_is_started_once() {
-    let check = async |(bench, connection, manner): &(Bench, Connection, &str)| {
+    let check = async |Slow { bench, connection, manner, .. }: &Slow| {
         assert_eq!(connection.ready(PATIENCE).await, State::Connected, "{manner}");
         assert_eq!(connection.tools()[0].name(), "mcp__test__greet", "{manner}");
         assert_eq!(connection.server_info().unwrap().protocol, "2026-07-28", "{manner}");
@@ -289,27 +372,53 @@ async fn a_new_server_that_starts_slowly_is_started_once() {
         assert_eq!(noted("starts"), "start\n", "{manner}");
         let heard = noted("heard");
         let first: Value = serde_json::from_str(heard.lines().next().unwrap()).unwrap();
-        assert_eq!(first["method"], "tools/list", "no old greeting goes on: {manner} {heard}");
+        assert_eq!(first["method"], "tools/list", "no old greeting continues: {manner} {heard}");
         let version = &first["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"];
         assert_eq!(version, "2026-07-28", "{manner} {heard}");
     };
-    let still_starting = ["no-reader", "early"].map(slow);
+    // A program that reads the question first may seem to be done with it.
+    let still_starting = ["gate", "early", "behind-a-pipe", "in-a-container"].map(slow);
     let others = ["in-order", "other-order", "no-refusal"].map(slow);
     // When they are connected, every time limit that the first one could have exceeded is over.
     for other in &others {
         check(other).await;
     }
     for starting in &still_starting {
-        std::fs::write(starting.0.root().join("gate"), "").unwrap();
+        std::fs::write(starting.bench.root().join("gate"), "").unwrap();
         check(starting).await;
     }
 }
 
 #[tokio::test]
 async fn a_new_server_that_ends_when_it_is_greeted_is_started_over_and_not_greeted() {
-    let (bench, connection, _) = slow("ends");
+    let Slow { bench, connection, .. } = slow("ends");
     assert_eq!(connection.ready(PATIENCE).await, State::Connected);
     assert_eq!(connection.tools()[0].name(), "mcp__test__greet");
     let starts = std::fs::read_to_string(bench.root().join("starts")).unwrap();
     assert_eq!(starts, "start\nstart\n");
+}
+
+#[tokio::test]
+async fn an_old_server_that_ends_at_the_question_is_started_over_with_a_plain_greeting() {
+    let answer = r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"old","version":"1"}}}"#;
+    let script = r#"echo start >> "$1"; read -r line; case "$line" in *'"initialize"'*) echo "$2"; cat >/dev/null ;; *) exit 1 ;; esac"#;
+    let bench = Bench::new();
+    let starts = bench.root().join("starts");
+    let args = ["-c", script, "server", &starts.display().to_string(), answer].map(str::to_owned);
+    let transport =
+        McpTransport::Stdio { command: "sh".to_owned(), args: args.into(), env: BTreeMap::new() };
+    let connection = bench.pool.share(server(transport));
+    assert_eq!(connection.ready(PATIENCE).await, State::Connected);
+    assert_eq!(connection.server_info().unwrap().protocol, "2025-11-25");
+    assert_eq!(std::fs::read_to_string(starts).unwrap(), "start\nstart\n");
+}
+
+#[tokio::test]
+async fn a_silent_old_server_in_a_container_is_greeted_when_its_time_is_over() {
+    let bench = Bench::with_env([("MCP_TIMEOUT", "4000")]);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/server.py");
+    let (_container, transport) = Container::start(&bench.root(), &["python3", script, "silent"]);
+    let connection = bench.pool.share(server(transport));
+    assert_eq!(connection.ready(PATIENCE).await, State::Connected);
+    assert_eq!(call(&connection, "chat", json!({})).await, "said");
 }

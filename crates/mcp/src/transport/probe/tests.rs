@@ -4,12 +4,15 @@ use rustix::io::Errno;
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt as _, DuplexStream};
 use tokio::net::unix::pipe::{self, Receiver, Sender};
-use tokio::time::timeout;
+use tokio::time::{timeout, timeout_at};
 
 use super::super::{GivenUp, LineTransport};
 use super::*;
 
 const LONG: Duration = Duration::from_mins(1);
+
+/// The time for a connection.
+const LIMIT: Duration = Duration::from_mins(10);
 
 /// A program as the transport sees it.
 struct Program {
@@ -18,13 +21,19 @@ struct Program {
 }
 
 impl Program {
+    /// A program that rests whenever it has read its input.
     fn new() -> (Probe<LineTransport<DuplexStream, Sender>>, Self) {
+        Self::judged_by(|_| true)
+    }
+
+    fn judged_by(rests: fn(u64) -> bool) -> (Probe<LineTransport<DuplexStream, Sender>>, Self) {
         let (writer, input) = pipe::pipe().unwrap();
         let (reader, output) = tokio::io::duplex(1 << 16);
-        let pipe = Pipe::of(&writer);
+        let pipe = Pipe::judged_by(&writer, rests);
         assert!(pipe.is_some());
         let lines = LineTransport::new(reader, writer, GivenUp::default());
-        let probe = Probe::new(lines, pipe, PATIENCE, LateAnswer::default());
+        let probe =
+            Probe::new(lines, pipe, PATIENCE, Instant::now() + LIMIT, HandshakeNotes::default());
         (probe, Self { input, output })
     }
 
@@ -99,8 +108,8 @@ async fn a_program_that_has_not_read_the_question_is_not_greeted() {
     );
     assert_eq!(read["result"]["capabilities"], json!({"tools": {}}));
     probe.send(initialized()).await.unwrap();
-    assert_eq!(program.reads(), [""; 0], "there is no old handshake to go on with");
-    assert!(!probe.late.came());
+    assert_eq!(program.reads(), [""; 0], "there is no old handshake to continue");
+    assert!(!probe.notes.answered_late());
     assert!(probe.pipe.is_none(), "its input ends when ours is closed");
 }
 
@@ -117,10 +126,11 @@ async fn a_program_that_drops_the_question_is_greeted_once_it_has_read_it() {
         if !reads_at_once {
             assert!(timeout(LONG, probe.receive()).await.is_err());
             assert_eq!(program.reads(), ["server/discover"]);
-            assert!(timeout(PATIENCE / 2, probe.receive()).await.is_err());
-            assert_eq!(program.reads(), [""; 0], "it may think about it");
-            assert!(timeout(PATIENCE, probe.receive()).await.is_err());
         }
+        assert!(timeout(REST / 2, probe.receive()).await.is_err());
+        assert_eq!(program.reads(), [""; 0], "it may think about it");
+        assert!(timeout(REST, probe.receive()).await.is_err());
+        assert!(!probe.notes.was_held());
         assert_eq!(program.reads(), ["initialize"]);
         let server = json!({"name": "old", "version": "1"});
         let result =
@@ -142,10 +152,47 @@ async fn a_program_that_drops_the_question_and_refuses_the_greeting_is_believed(
     program.reads();
     assert!(probe.receive().await.is_some());
     probe.send(greeting()).await.unwrap();
+    assert!(timeout(REST * 2, probe.receive()).await.is_err());
+    assert_eq!(program.reads(), ["initialize"]);
     let error = json!({"code": -32000, "message": "not today"});
     program.says(&json!({"jsonrpc": "2.0", "id": 1, "error": error})).await;
     let begun = Instant::now();
     let read = serde_json::to_value(probe.receive().await.unwrap()).unwrap();
     assert_eq!(read["error"]["message"], "not today");
     assert!(begun.elapsed() <= PATIENCE + LOOK, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_may_still_start_is_greeted_when_its_time_is_over() {
+    let begun = Instant::now();
+    let (mut probe, mut program) = Program::judged_by(|_| false);
+    probe.send(question()).await.unwrap();
+    assert_eq!(program.reads(), ["server/discover"]);
+    assert!(probe.receive().await.is_some_and(|message| is_error(&message)));
+    probe.send(greeting()).await.unwrap();
+    let almost = begun + LIMIT - LOOK;
+    assert!(timeout_at(almost, probe.receive()).await.is_err());
+    assert_eq!(program.reads(), [""; 0], "however long it seems to be ready");
+    assert!(timeout_at(begun + LIMIT + LOOK, probe.receive()).await.is_err());
+    assert_eq!(program.reads(), ["initialize"], "there is nothing left to lose");
+    assert!(probe.notes.was_held());
+    program.says(&telling()).await;
+    let error = json!({"code": -32600, "message": "I am new"});
+    program.says(&json!({"jsonrpc": "2.0", "id": 1, "error": error})).await;
+    let read = serde_json::to_value(probe.receive().await.unwrap()).unwrap();
+    assert_eq!(read["result"]["protocolVersion"], "2026-07-28");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_program_at_the_question_is_noted() {
+    for (reads, is_noted) in [(true, true), (false, false)] {
+        let (mut probe, program) = Program::new();
+        probe.send(question()).await.unwrap();
+        if reads {
+            program.reads();
+        }
+        drop(program);
+        assert!(probe.receive().await.is_none());
+        assert_eq!(probe.notes.ended_at_question(), is_noted, "{reads}");
+    }
 }
