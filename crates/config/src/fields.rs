@@ -4,12 +4,24 @@
 use std::ops::Deref;
 
 use serde_json::Value as Json;
+use thiserror::Error;
 
 use crate::frontmatter::{self, Member, Shape, Value};
 use crate::settings::{closest, printable};
 
 /// So many unknown keys are told one by one.
 const MOST_UNKNOWN: usize = 20;
+
+/// The words that a field has, for a person who wrote another one.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum WordError {
+    #[error("use {0}")]
+    Unknown(&'static str),
+    #[error("use one of {}", .0.join(", "))]
+    NotAmong(Vec<&'static str>),
+    #[error("there are no remote agents here; use worktree")]
+    NoRemoteAgents,
+}
 
 /// A value and the line that says it, counted from one. What was never written in a file has line one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -135,7 +147,7 @@ impl Fields {
     pub(crate) fn one_of<T>(
         &mut self,
         key: &str,
-        parse: impl FnOnce(&str) -> Result<T, String>,
+        parse: impl FnOnce(&str) -> Result<T, WordError>,
     ) -> Option<Located<T>> {
         let word = self.word(key)?;
         match parse(&word) {

@@ -209,7 +209,7 @@ fn compile_excludes(patterns: &[String]) -> (GlobSet, Vec<Problem>) {
             Ok(glob) => {
                 set.add(glob);
             }
-            Err(message) => problem(pattern, message),
+            Err(error) => problem(pattern, error.to_string()),
         }
     }
     let set = set.build().unwrap_or_else(|error| {

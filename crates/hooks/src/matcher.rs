@@ -2,8 +2,22 @@
 
 use centurion_permissions::canonical_tool_name;
 use regex::Regex;
+use thiserror::Error;
 
 use crate::event::Event;
+
+/// The reason that a matcher cannot be used, and what to do about it.
+#[derive(Debug, Error)]
+pub(crate) enum MatcherError {
+    #[error(
+        "the matcher `{server}` matches no tool: write `{server}__.*` for all tools of the server"
+    )]
+    BareServer { server: String },
+    #[error("the matcher `{text}` cannot be read: {}; {help}", last_line(&.source.to_string()))]
+    NoPattern { text: String, source: regex::Error, help: &'static str },
+    #[error("`matcher` must be text")]
+    NoText,
+}
 
 /// The subjects of an event for which a group of hooks runs.
 #[derive(Clone, Debug)]
@@ -25,8 +39,7 @@ impl Matcher {
         }
     }
 
-    /// Parses a matcher. The error says what to do.
-    pub(crate) fn parse(text: &str, event: Event) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, event: Event) -> Result<Self, MatcherError> {
         if matches!(text, "" | "*") || event.what_matcher_means().is_none() {
             return Ok(Self::Every);
         }
@@ -36,23 +49,17 @@ impl Matcher {
             if event.is_about_a_call()
                 && let Some(server) = names.iter().find(|name| is_bare_server(name))
             {
-                return Err(format!(
-                    "the matcher `{server}` matches no tool: write `{server}__.*` for all tools of the \
-                     server"
-                ));
+                return Err(MatcherError::BareServer { server: (*server).clone() });
             }
             return Ok(Self::Names(names));
         }
-        Regex::new(text).map(|regex| Self::Pattern(Box::new(regex))).map_err(|error| {
+        Regex::new(text).map(|regex| Self::Pattern(Box::new(regex))).map_err(|source| {
             let help = if text.contains("(?=") || text.contains("(?!") || text.contains("(?<") {
                 "look-around is not supported: name what should match instead"
             } else {
                 "write names with `|` between them, or a regular expression"
             };
-            format!(
-                "the matcher `{text}` cannot be read: {}; {help}",
-                last_line(&error.to_string())
-            )
+            MatcherError::NoPattern { text: text.to_owned(), source, help }
         })
     }
 
@@ -174,7 +181,7 @@ mod tests {
             ("^(?!Bash)", "look-around is not supported"),
             ("Bash(", "unclosed group"),
         ] {
-            let message = Matcher::parse(matcher, Event::PreToolUse).unwrap_err();
+            let message = Matcher::parse(matcher, Event::PreToolUse).unwrap_err().to_string();
             assert!(message.contains(expected), "{matcher}: {message}");
         }
         assert!(Matcher::parse("mcp__git", Event::SubagentStart).is_ok());

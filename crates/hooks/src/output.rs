@@ -131,24 +131,36 @@ pub enum ElicitationAction {
     Cancel,
 }
 
+/// The reason that the output of a hook cannot be used, as the end of a sentence about the output.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OutputError {
+    #[error("is no JSON: {0}")]
+    NoJson(#[source] serde_json::Error),
+    #[error("is no JSON object")]
+    NoObject,
+    /// The error names the invalid field.
+    #[error("cannot be used: {0}")]
+    WrongField(#[source] serde_json::Error),
+    #[error("cannot be used: its hookEventName is {named}, and the event is {event}")]
+    OtherEvent { named: String, event: Event },
+}
+
 impl HookOutput {
-    /// Parses the output of a hook. The error names the invalid field.
-    pub(crate) fn parse(event: Event, text: &str) -> Result<Self, String> {
-        let value = serde_json::from_str(text).map_err(|error| format!("is no JSON: {error}"))?;
+    pub(crate) fn parse(event: Event, text: &str) -> Result<Self, OutputError> {
+        let value = serde_json::from_str(text).map_err(OutputError::NoJson)?;
         Self::from_value(event, value)
     }
 
-    pub(crate) fn from_value(event: Event, value: Value) -> Result<Self, String> {
+    pub(crate) fn from_value(event: Event, value: Value) -> Result<Self, OutputError> {
         if !value.is_object() {
-            return Err("is no JSON object".to_owned());
+            return Err(OutputError::NoObject);
         }
-        let output: Self =
-            serde_json::from_value(value).map_err(|error| format!("cannot be used: {error}"))?;
+        let output: Self = serde_json::from_value(value).map_err(OutputError::WrongField)?;
         let named = output.specific.as_ref().and_then(|it| it.hook_event_name.as_deref());
         match named {
-            Some(name) if name != event.name() => Err(format!(
-                "cannot be used: its hookEventName is {name}, and the event is {event}"
-            )),
+            Some(name) if name != event.name() => {
+                Err(OutputError::OtherEvent { named: name.to_owned(), event })
+            }
             _ => Ok(output),
         }
     }
@@ -229,7 +241,7 @@ mod tests {
             (r#"{"hookSpecificOutput": {"permissionDecision": 1}}"#, "cannot be used"),
             (r#"{"hookSpecificOutput": {"hookEventName": "Stop"}}"#, "its hookEventName is Stop"),
         ] {
-            let error = HookOutput::parse(Event::PreToolUse, text).unwrap_err();
+            let error = HookOutput::parse(Event::PreToolUse, text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
         let tolerated =

@@ -1,5 +1,6 @@
 //! Parses hooks from JSON: checks every part once, and reports the location of a hook that cannot run.
 
+mod error;
 mod fields;
 
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use centurion_config::settings::Lines;
 use serde_json::{Map, Value};
 
+use self::error::HandlerError;
 use self::fields::Fields;
 use crate::condition::Condition;
 use crate::event::Event;
@@ -16,7 +18,7 @@ use crate::handler::{
     PromptAction, Waiting,
 };
 use crate::hook_set::{Frontmatter, Hook, HookSet};
-use crate::matcher::Matcher;
+use crate::matcher::{Matcher, MatcherError};
 use crate::origin::{HookOrigin, HookProblem};
 
 /// The form of hooks in a source.
@@ -130,17 +132,17 @@ impl Parser {
         let matcher = match group.get("matcher") {
             None | Some(Value::Null) => Ok(Matcher::Every),
             Some(Value::String(text)) => Matcher::parse(text, event),
-            Some(_) => Err("`matcher` must be text".to_owned()),
+            Some(_) => Err(MatcherError::NoText),
         };
         let must_run = on_failure(group) == OnFailure::Block;
         let matcher = match matcher {
             Ok(matcher) => Arc::new(matcher),
             // A function that guards something guards too much rather than nothing.
-            Err(message) if self.form == Form::Host && must_run => {
-                self.problem(&origin, format!("{message}; its functions see every one"));
+            Err(error) if self.form == Form::Host && must_run => {
+                self.problem(&origin, format!("{error}; its functions see every one"));
                 Arc::new(Matcher::Every)
             }
-            Err(message) => return self.problem(&origin, message),
+            Err(error) => return self.problem(&origin, error.to_string()),
         };
         match (self.form, group.get("hooks")) {
             (Form::Host, _) => self.callbacks(event, group, &matcher, &origin),
@@ -204,7 +206,7 @@ impl Parser {
             // Wrong fields are reported below.
             _ if fields.is_wrong() => {}
             Ok(handler) => self.keep(event, matcher, handler),
-            Err(message) => self.problem(origin, message),
+            Err(error) => self.problem(origin, error.to_string()),
         }
         for message in fields.problems() {
             self.problem(origin, message);
@@ -217,7 +219,7 @@ impl Parser {
         fields: &mut Fields<'_>,
         origin: &HookOrigin,
         unit: Unit,
-    ) -> Result<Handler, String> {
+    ) -> Result<Handler, HandlerError> {
         let written = fields.text("type");
         let kind = match written.as_deref() {
             Some(name) => HandlerType::WRITTEN.into_iter().find(|kind| kind.name() == name),
@@ -225,27 +227,21 @@ impl Parser {
             None => None,
         };
         let Some(kind) = kind else {
-            let names = HandlerType::WRITTEN.map(HandlerType::name).join(", ");
             return Err(match written {
-                Some(name) => format!("`{name}` is no type of hook; help: use one of {names}"),
-                None => format!("has no `type`; help: use one of {names}"),
+                Some(name) => HandlerError::UnknownType { name },
+                None => HandlerError::NoType,
             });
         };
         if !event.supports(kind) {
-            return Err(format!("a hook of type {kind} cannot run at {event}"));
+            return Err(HandlerError::WrongEvent { kind, event });
         }
         let action = action(kind, fields, origin)?;
         let condition = match fields.text("if") {
             None => None,
             Some(_) if !event.is_about_a_call() => {
-                return Err(format!(
-                    "`if` counts only where a tool is called, so that this hook never runs at {event}; \
-                     help: leave it out"
-                ));
+                return Err(HandlerError::NeedlessCondition { event });
             }
-            Some(rule) => Some(
-                Condition::parse(&rule).map_err(|error| format!("its `if` is no use: {error}"))?,
-            ),
+            Some(rule) => Some(Condition::parse(&rule).map_err(HandlerError::Condition)?),
         };
         let timeout = timeout(fields, unit);
         let mut once = fields.switch("once");
@@ -302,7 +298,7 @@ fn action(
     kind: HandlerType,
     fields: &mut Fields<'_>,
     origin: &HookOrigin,
-) -> Result<Action, String> {
+) -> Result<Action, HandlerError> {
     Ok(match kind {
         HandlerType::Command => Action::Command(command(fields, origin)?),
         HandlerType::Http => Action::Http(http(fields)?),
@@ -315,25 +311,21 @@ fn action(
         HandlerType::Agent => {
             Action::Agent(PromptAction { continue_on_block: true, ..prompt(fields)? })
         }
-        HandlerType::Callback => return Err("only a host has functions to call".to_owned()),
+        HandlerType::Callback => return Err(HandlerError::Callback),
     })
 }
 
-fn command(fields: &mut Fields<'_>, origin: &HookOrigin) -> Result<CommandAction, String> {
+fn command(fields: &mut Fields<'_>, origin: &HookOrigin) -> Result<CommandAction, HandlerError> {
     let command = fields.need("command", "the command to run")?;
     let args = fields.texts("args");
     let shell = match fields.text("shell").as_deref() {
         None => HookShell::Sh,
         Some("bash") => HookShell::Bash,
         Some("powershell") => HookShell::PowerShell,
-        Some(other) => return Err(format!("`{other}` is no shell; help: use bash or powershell")),
+        Some(other) => return Err(HandlerError::UnknownShell { name: other.to_owned() }),
     };
     if args.is_none() && command.contains("${user_config.") && origin.source.plugin().is_some() {
-        return Err(
-            "`${user_config.…}` is not safe in a command line; help: put the arguments into \
-                    `args`"
-                .to_owned(),
-        );
+        return Err(HandlerError::UnsafeSetting);
     }
     let (is_async, wakes) = (fields.switch("async"), fields.switch("asyncRewake"));
     let waiting = match (is_async, wakes) {
@@ -344,17 +336,14 @@ fn command(fields: &mut Fields<'_>, origin: &HookOrigin) -> Result<CommandAction
     Ok(CommandAction { command, args, shell, waiting })
 }
 
-fn http(fields: &mut Fields<'_>) -> Result<HttpAction, String> {
+fn http(fields: &mut Fields<'_>) -> Result<HttpAction, HandlerError> {
     let url = fields.need("url", "where to post to")?;
     match url::Url::parse(&url) {
         Ok(parsed) if matches!(parsed.scheme(), "http" | "https") => {}
         Ok(parsed) => {
-            return Err(format!(
-                "`url` must begin with http or https, not with {}",
-                parsed.scheme()
-            ));
+            return Err(HandlerError::OtherScheme { scheme: parsed.scheme().to_owned() });
         }
-        Err(error) => return Err(format!("`url` is no address: {error}")),
+        Err(error) => return Err(HandlerError::NoAddress(error)),
     }
     Ok(HttpAction {
         url,
@@ -363,7 +352,7 @@ fn http(fields: &mut Fields<'_>) -> Result<HttpAction, String> {
     })
 }
 
-fn prompt(fields: &mut Fields<'_>) -> Result<PromptAction, String> {
+fn prompt(fields: &mut Fields<'_>) -> Result<PromptAction, HandlerError> {
     Ok(PromptAction {
         prompt: fields.need("prompt", "what the model is asked")?,
         model: fields.text("model"),

@@ -151,7 +151,7 @@ impl Reply {
         let mut reply = Self { label, ..Self::default() };
         match Judgement::parse(answer) {
             Ok(judgement) => reply.refusal = judgement.refusal(event, action.continue_on_block),
-            Err(why) => reply.error = Some(why),
+            Err(error) => reply.error = Some(error.to_string()),
         }
         reply
     }
@@ -227,6 +227,13 @@ fn failure(code: Option<i32>, errors: &str) -> String {
     }
 }
 
+/// An answer of a model that is no [`Judgement`].
+#[derive(Debug, thiserror::Error)]
+#[error("the model was to answer {{\"ok\": true or false}}, and said: {shown}")]
+struct NoJudgement {
+    shown: String,
+}
+
 /// A model's answer to a prompt of a hook.
 #[derive(Debug, Deserialize)]
 struct Judgement {
@@ -240,13 +247,12 @@ struct Judgement {
 
 impl Judgement {
     /// Finds the JSON object in an answer: models often put words or a fence around it.
-    fn parse(answer: &str) -> Result<Self, String> {
+    fn parse(answer: &str) -> Result<Self, NoJudgement> {
         let object = answer.find('{').zip(answer.rfind('}'));
         let object = object.and_then(|(start, end)| answer.get(start..=end));
-        object.and_then(|object| serde_json::from_str(object).ok()).ok_or_else(|| {
-            let shown: String = answer.chars().take(200).collect();
-            format!("the model was to answer {{\"ok\": true or false}}, and said: {shown}")
-        })
+        object
+            .and_then(|object| serde_json::from_str(object).ok())
+            .ok_or_else(|| NoJudgement { shown: answer.chars().take(200).collect() })
     }
 
     fn refusal(self, event: Event, continue_on_block: bool) -> Option<Refusal> {

@@ -233,7 +233,7 @@ impl PartialBlock {
             BlockStart::ToolUse { id, name } => {
                 let id = unused(id, before);
                 let input = parse_input(&self.text).unwrap_or_else(|problem| {
-                    malformed_calls.push((id.clone(), problem));
+                    malformed_calls.push((id.clone(), problem.to_string()));
                     empty_object()
                 });
                 Block::ToolUse(ToolUse { id, name, input })
@@ -262,8 +262,17 @@ fn unused(id: ToolUseId, before: &[Block]) -> ToolUseId {
     numbered.find(|other| !is_used(other)).unwrap_or(id)
 }
 
+/// The input of a call is no JSON object.
+#[derive(Debug, thiserror::Error)]
+#[error("the input is no JSON object ({problem}): {shown}")]
+struct InputError {
+    problem: String,
+    /// The beginning of the input.
+    shown: String,
+}
+
 /// The input of a call, with its original bytes. An empty text is an empty input.
-fn parse_input(text: &str) -> Result<Box<RawValue>, String> {
+fn parse_input(text: &str) -> Result<Box<RawValue>, InputError> {
     if text.trim().is_empty() {
         return Ok(empty_object());
     }
@@ -276,7 +285,7 @@ fn parse_input(text: &str) -> Result<Box<RawValue>, String> {
     };
     let shown: String = text.chars().take(EXCERPT).collect();
     let dots = if shown.len() < text.len() { "…" } else { "" };
-    Err(format!("the input is no JSON object ({problem}): {shown}{dots}"))
+    Err(InputError { problem, shown: format!("{shown}{dots}") })
 }
 
 fn empty_object() -> Box<RawValue> {

@@ -64,7 +64,7 @@ impl Anthropic {
         let limits = RateLimits::default();
         let noted = limits.clone();
         let http = Http::open(&base, env, world)
-            .map_err(OpenError::new)?
+            .map_err(|error| OpenError::new(error.to_string()))?
             .watched(move |status, headers| noted.note(status, headers));
         Ok(Self {
             http,

@@ -30,9 +30,9 @@ pub(crate) struct Http {
 type HeadWatch = dyn Fn(StatusCode, &HeaderMap) + Send + Sync;
 
 impl Http {
-    pub(crate) fn open(base: &Url, env: &Env, world: Arc<dyn World>) -> Result<Self, String> {
+    pub(crate) fn open(base: &Url, env: &Env, world: Arc<dyn World>) -> reqwest::Result<Self> {
         Ok(Self {
-            client: client(base, env).map_err(|error| error.to_string())?,
+            client: client(base, env)?,
             silence: RetryPolicy::new(env).silence,
             world,
             watch: None,

@@ -72,7 +72,8 @@ impl OpenAi {
             headers.insert(AUTHORIZATION, secret);
         }
         Ok(Self {
-            http: Http::open(&base, env, Arc::clone(&world)).map_err(OpenError::new)?,
+            http: Http::open(&base, env, Arc::clone(&world))
+                .map_err(|error| OpenError::new(error.to_string()))?,
             credential: format!("{} {}", http::origin(&base), key.unwrap_or_default()),
             names: ServedNames::default(),
             key_source: if key.is_some() { "OPENAI_API_KEY" } else { "none" },

@@ -90,7 +90,7 @@ pub fn parse(text: &str, name: &str) -> Result<Script, ScriptError> {
         name: name.to_owned(),
         credential: format!("script:{name}"),
         scenario,
-        done: Step::text("done").map_err(|message| broken(1, 1, message))?,
+        done: Step::text("done").map_err(|error| broken(1, 1, error.to_string()))?,
         memory: Mutex::default(),
         requests: AtomicU64::new(0),
     })

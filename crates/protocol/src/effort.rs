@@ -16,6 +16,13 @@ pub enum Effort {
     Max,
 }
 
+/// A text that names no level of effort.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no effort level; use low, medium, high, xhigh or max")]
+pub struct EffortError {
+    text: String,
+}
+
 impl Effort {
     pub const ALL: [Self; 5] = [Self::Low, Self::Medium, Self::High, Self::Xhigh, Self::Max];
 
@@ -37,12 +44,11 @@ impl fmt::Display for Effort {
 }
 
 impl FromStr for Effort {
-    type Err = String;
+    type Err = EffortError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|level| level.as_str() == text).ok_or_else(|| {
-            format!("`{text}` is no effort level; use low, medium, high, xhigh or max")
-        })
+        let level = Self::ALL.into_iter().find(|level| level.as_str() == text);
+        level.ok_or_else(|| EffortError { text: text.to_owned() })
     }
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::name::is_read_only_name;
-use crate::fields::Located;
+use crate::fields::{Located, WordError};
 use crate::settings::printable;
 use crate::trust::{PowerItem, Unaccepted};
 
@@ -239,13 +239,13 @@ impl Isolation {
 }
 
 impl FromStr for Isolation {
-    type Err = String;
+    type Err = WordError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "worktree" => Ok(Self::Worktree),
-            "remote" => Err("there are no remote agents here; use worktree".to_owned()),
-            _ => Err("use worktree".to_owned()),
+            "remote" => Err(WordError::NoRemoteAgents),
+            _ => Err(WordError::Unknown("worktree")),
         }
     }
 }
@@ -275,11 +275,11 @@ impl MemoryScope {
 }
 
 impl FromStr for MemoryScope {
-    type Err = String;
+    type Err = WordError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|scope| scope.as_str() == text);
-        found.ok_or_else(|| "use user, project or local".to_owned())
+        found.ok_or(WordError::Unknown("user, project or local"))
     }
 }
 
@@ -331,14 +331,13 @@ impl Color {
 }
 
 impl FromStr for Color {
-    type Err = String;
+    type Err = WordError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let lower = text.to_ascii_lowercase();
         let found = Self::ALL.into_iter().find(|color| color.as_str() == lower);
         found.ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|color| color.as_str()).collect();
-            format!("use one of {}", names.join(", "))
+            WordError::NotAmong(Self::ALL.iter().map(|color| color.as_str()).collect())
         })
     }
 }

@@ -8,7 +8,7 @@ use centurion_protocol::Effort;
 
 use super::definition::{AgentDefinition, AgentEffort, AgentModel, AgentOrigin, PERMISSION_MODES};
 use crate::Problem;
-use crate::fields::{Fields, Located, Remark, Weight};
+use crate::fields::{Fields, Located, Remark, Weight, WordError};
 use crate::frontmatter::Shape;
 
 /// The keys at which a value begins, whatever the text before it looks like: those that a definition may
@@ -97,7 +97,7 @@ pub(super) fn read_fields(
         fields.json("hooks", "a map of events", |value| matches!(value.shape, Shape::Map(_)));
     definition.skills = fields.names("skills");
     definition.max_turns = fields.one_of("maxTurns", |text| {
-        text.parse::<NonZeroU32>().map_err(|_| "use a whole number above zero".to_owned())
+        text.parse::<NonZeroU32>().map_err(|_| WordError::Unknown("a whole number above zero"))
     });
     definition.background = fields.flag("background");
     definition.isolation = fields.one_of("isolation", str::parse);
@@ -186,8 +186,8 @@ pub(crate) fn effort(fields: &mut Fields) -> Option<Located<AgentEffort>> {
         is_normal = text == "normal";
         let text = if is_normal { "medium" } else { text };
         let level = text.to_ascii_lowercase().parse::<Effort>();
-        let wanted = |_| "use low, medium, high, xhigh, max or a whole number".to_owned();
-        level.map(AgentEffort::Level).map_err(wanted)
+        let wanted = "low, medium, high, xhigh, max or a whole number";
+        level.map(AgentEffort::Level).map_err(|_| WordError::Unknown(wanted))
     })?;
     if is_normal {
         let message = "`effort: normal` is read as `medium`".to_owned();
@@ -196,10 +196,10 @@ pub(crate) fn effort(fields: &mut Fields) -> Option<Located<AgentEffort>> {
     Some(effort)
 }
 
-fn permission_mode(text: &str) -> Result<String, String> {
+fn permission_mode(text: &str) -> Result<String, WordError> {
     let found = PERMISSION_MODES.iter().find(|mode| mode.eq_ignore_ascii_case(text));
     let found = found.map(|mode| (*mode).to_owned());
-    found.ok_or_else(|| format!("use one of {}", PERMISSION_MODES.join(", ")))
+    found.ok_or_else(|| WordError::NotAmong(PERMISSION_MODES.to_vec()))
 }
 
 /// An unknown colour is no reason to refuse a definition.

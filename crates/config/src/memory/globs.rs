@@ -1,6 +1,7 @@
 //! The globs of a rule's `paths` and of excludes.
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use thiserror::Error;
 
 /// The most patterns that the braces of one rule may stand for.
 const BUDGET: usize = 1000;
@@ -27,15 +28,24 @@ pub(crate) fn split_list(text: &str) -> Vec<&str> {
     items.into_iter().map(str::trim).filter(|item| !item.is_empty()).collect()
 }
 
+/// The reason that patterns cannot be used.
+#[derive(Debug, Error)]
+pub(crate) enum GlobError {
+    #[error("the braces of `paths` stand for more than {BUDGET} patterns")]
+    TooMany,
+    #[error("`{pattern}` is no glob: {}", .source.kind())]
+    NoGlob { pattern: String, source: globset::Error },
+    #[error(transparent)]
+    Unusable(globset::Error),
+}
+
 /// A matcher for paths relative to the directory of a rule. As in an ignore file, a pattern without a
 /// slash matches at any depth, and one that names a directory matches all in it.
-pub(crate) fn relative(patterns: &[String]) -> Result<GlobSet, String> {
+pub(crate) fn relative(patterns: &[String]) -> Result<GlobSet, GlobError> {
     let mut set = GlobSetBuilder::new();
     let mut budget = BUDGET;
     for pattern in patterns {
-        let expanded = expand(pattern, budget).ok_or_else(|| {
-            format!("the braces of `paths` stand for more than {BUDGET} patterns")
-        })?;
+        let expanded = expand(pattern, budget).ok_or(GlobError::TooMany)?;
         budget -= expanded.len();
         for pattern in expanded {
             let pattern = pattern.trim_end_matches('/');
@@ -45,15 +55,15 @@ pub(crate) fn relative(patterns: &[String]) -> Result<GlobSet, String> {
             set.add(glob(&format!("{anywhere}{pattern}/**"))?);
         }
     }
-    set.build().map_err(|error| error.to_string())
+    set.build().map_err(GlobError::Unusable)
 }
 
 /// One glob in which `*` stays within a directory.
-pub(super) fn glob(pattern: &str) -> Result<Glob, String> {
+pub(super) fn glob(pattern: &str) -> Result<Glob, GlobError> {
     GlobBuilder::new(pattern)
         .literal_separator(true)
         .build()
-        .map_err(|error| format!("`{pattern}` is no glob: {}", error.kind()))
+        .map_err(|source| GlobError::NoGlob { pattern: pattern.to_owned(), source })
 }
 
 /// The patterns that a pattern with braces stands for; `None` if they are more than `budget`, or too many to look
@@ -129,7 +139,7 @@ mod tests {
         assert_eq!(expand(&format!("{}{}", "{".repeat(30_000), "}".repeat(30_000)), BUDGET), None);
         assert!(began.elapsed().as_secs() < 2);
         assert_eq!(expand(&"{a,b}".repeat(40), BUDGET), None);
-        assert!(relative(&["{a,b}".repeat(12)]).unwrap_err().contains("1000"));
+        assert!(relative(&["{a,b}".repeat(12)]).unwrap_err().to_string().contains("1000"));
     }
 
     #[test]
@@ -147,6 +157,7 @@ mod tests {
             let set = relative(&[pattern.to_owned()]).unwrap();
             assert_eq!(set.is_match(path), expected, "{pattern} {path}");
         }
-        assert!(relative(&["a[".to_owned()]).unwrap_err().contains("`**/a[` is no glob"));
+        let error = relative(&["a[".to_owned()]).unwrap_err();
+        assert!(error.to_string().contains("`**/a[` is no glob"));
     }
 }

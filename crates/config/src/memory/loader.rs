@@ -2,13 +2,14 @@
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use centurion_files::open_regular;
+use centurion_files::{OpenError, open_regular};
 use centurion_protocol::bounded;
 use globset::GlobSet;
+use thiserror::Error;
 
 use super::markdown::{self, Import};
 use super::rules::{self, ConditionalRule, RuleFile};
@@ -347,8 +348,8 @@ impl<'m> Loader<'m> {
         }
         match read_text(&real) {
             Ok(text) => Some((real, text)),
-            Err(message) => {
-                self.problem(path, None, message);
+            Err(error) => {
+                self.problem(path, None, error.to_string());
                 None
             }
         }
@@ -363,17 +364,28 @@ fn real_or_self(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
+/// The reason that a file is not loaded, as the end of a sentence about it.
+#[derive(Debug, Error)]
+enum TextError {
+    #[error("cannot be read: {0}")]
+    Unopened(#[source] OpenError),
+    #[error("cannot be read: {0}")]
+    Unreadable(#[source] io::Error),
+    #[error("is larger than {} MiB and is not loaded", LARGEST / 1024 / 1024)]
+    TooLarge,
+    #[error("is no text and is not loaded")]
+    Binary,
+}
+
 /// The text of the file at a real path.
-fn read_text(path: &Path) -> Result<String, String> {
-    let (file, _) = open_regular(path).map_err(|error| format!("cannot be read: {error}"))?;
+fn read_text(path: &Path) -> Result<String, TextError> {
+    let (file, _) = open_regular(path).map_err(TextError::Unopened)?;
     let bytes = bounded::read_all(file, LARGEST).map_err(|error| match error.kind() {
-        ErrorKind::FileTooLarge => {
-            format!("is larger than {} MiB and is not loaded", LARGEST / 1024 / 1024)
-        }
-        _ => format!("cannot be read: {error}"),
+        ErrorKind::FileTooLarge => TextError::TooLarge,
+        _ => TextError::Unreadable(error),
     })?;
     if bytes.contains(&0) {
-        return Err("is no text and is not loaded".to_owned());
+        return Err(TextError::Binary);
     }
     let text = String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());

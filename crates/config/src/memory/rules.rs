@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use globset::GlobSet;
 use serde::Deserialize;
+use thiserror::Error;
 
 use super::Scope;
 use super::globs::{relative, split_list};
@@ -57,8 +58,8 @@ impl<'t> RuleFile<'t> {
         let patterns = match paths_of(front.text) {
             Ok(patterns) if patterns.is_empty() => return always(body, first_line, None),
             Ok(patterns) => patterns,
-            Err(reason) => {
-                return always(body, first_line, Some((front.first_line, reason)));
+            Err(error) => {
+                return always(body, first_line, Some((front.first_line, error.to_string())));
             }
         };
         match relative(&patterns) {
@@ -66,8 +67,8 @@ impl<'t> RuleFile<'t> {
                 let condition = Some((patterns, globs));
                 Self { body, first_line, condition, problem: None }
             }
-            Err(reason) => {
-                let problem = Some((front.first_line, format!("{reason}; the rule never applies")));
+            Err(error) => {
+                let problem = Some((front.first_line, format!("{error}; the rule never applies")));
                 Self { body, first_line, condition: Some((patterns, GlobSet::empty())), problem }
             }
         }
@@ -86,18 +87,20 @@ enum Paths {
     Many(Vec<String>),
 }
 
+/// The frontmatter of a rule is no YAML, and has no paths that can be read without it.
+#[derive(Debug, Error)]
+#[error("the frontmatter cannot be read, the rule applies always: {}", .0.without_snippet())]
+struct FrontError(#[source] Box<serde_saphyr::Error>);
+
 /// The patterns of a rule's frontmatter. People write globs without quotes, which YAML takes for
 /// something else; those are read line by line.
-fn paths_of(front: &str) -> Result<Vec<String>, String> {
+fn paths_of(front: &str) -> Result<Vec<String>, FrontError> {
     let paths = match serde_saphyr::from_str::<Front>(front) {
         Ok(front) => front.paths.map_or_else(Vec::new, |paths| match paths {
             Paths::One(list) => vec![list],
             Paths::Many(lists) => lists,
         }),
-        Err(error) => plain_paths(front).ok_or_else(|| {
-            let error = error.without_snippet();
-            format!("the frontmatter cannot be read, the rule applies always: {error}")
-        })?,
+        Err(error) => plain_paths(front).ok_or_else(|| FrontError(Box::new(error)))?,
     };
     Ok(paths.iter().flat_map(|list| split_list(list)).map(str::to_owned).collect())
 }
@@ -168,7 +171,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_says_so() {
-        assert!(paths_of("a: [\n# paths\n").unwrap_err().contains("cannot be read"));
+        assert!(paths_of("a: [\n# paths\n").unwrap_err().to_string().contains("cannot be read"));
         let rule = RuleFile::parse("---\npaths: 'a['\n---\nbody");
         assert_eq!(rule.problem.unwrap().0, 2);
         assert!(rule.condition.is_some_and(|(_, globs)| globs.is_empty()));

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use thiserror::Error;
 
 use super::layout::{PartPathError, part};
-use super::name::{check_marketplace_name, check_plugin_name};
+use super::name::{PluginNameError, check_marketplace_name, check_plugin_name};
 use super::source::{EntrySource, SourceError};
 use crate::Problem;
 use crate::files::{self, LARGEST_SETTINGS};
@@ -86,7 +87,7 @@ impl Marketplace {
                     problems.push(failed(item.line, message));
                 }
                 Ok(entry) => entries.push(entry),
-                Err(message) => problems.push(failed(item.line, message)),
+                Err(error) => problems.push(failed(item.line, error.to_string())),
             }
         }
         let text = |node: Option<&Node>| node.and_then(super::manifest::text_of);
@@ -118,18 +119,31 @@ fn root_of(file: &Path) -> &Path {
     beside.parent().filter(|_| is_usual).unwrap_or(beside)
 }
 
-fn read_entry(node: &Node) -> Result<MarketplaceEntry, String> {
+/// The reason that an entry is left out.
+#[derive(Debug, Error)]
+enum EntryError {
+    #[error("an entry of `plugins` is {kind} and no object")]
+    NoObject { kind: &'static str },
+    #[error("an entry of `plugins` has no `name` that is text")]
+    NoName,
+    #[error("plugin `{name}` is left out: {source}")]
+    Name { name: String, source: PluginNameError },
+    #[error("plugin `{name}` is left out: {source}")]
+    Source { name: String, source: SourceError },
+}
+
+fn read_entry(node: &Node) -> Result<MarketplaceEntry, EntryError> {
     let value = node.to_value();
     let Value::Object(members) = &value else {
-        return Err(format!("an entry of `plugins` is {} and no object", node.kind()));
+        return Err(EntryError::NoObject { kind: node.kind() });
     };
     let text = |key: &str| members.get(key).and_then(Value::as_str).map(str::to_owned);
-    let name = text("name").ok_or("an entry of `plugins` has no `name` that is text")?;
-    let refused = |why: String| format!("plugin `{}` is left out: {why}", printable(&name));
-    check_plugin_name(&name).map_err(|error| refused(error.to_string()))?;
+    let name = text("name").ok_or(EntryError::NoName)?;
+    let shown = || printable(&name);
+    check_plugin_name(&name).map_err(|source| EntryError::Name { name: shown(), source })?;
     let source = members.get("source").ok_or(SourceError::Missing { key: "source" });
-    let source =
-        source.and_then(EntrySource::from_value).map_err(|error| refused(error.to_string()))?;
+    let source = source.and_then(EntrySource::from_value);
+    let source = source.map_err(|source| EntryError::Source { name: shown(), source })?;
     let mut manifest = members.clone();
     manifest.retain(|key, _| !OF_ENTRIES.contains(&key.as_str()) || key == "defaultEnabled");
     Ok(MarketplaceEntry {

@@ -5,10 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use thiserror::Error;
 
 use super::looks::Looks;
-use super::name::{PluginId, check_plugin_name, version_directory};
-use super::source::MarketplaceSource;
+use super::name::{PluginId, PluginNameError, check_plugin_name, version_directory};
+use super::source::{MarketplaceSource, SourceError};
 use crate::Problem;
 use crate::paths::Dirs;
 use crate::settings::document::{self, Json, Node};
@@ -192,11 +193,11 @@ impl StoreContents {
 
     fn known(&mut self, name: &str, node: &Node, store: &Path, file: &Path) {
         let value = node.to_value();
-        let read = || -> Result<KnownMarketplace, String> {
-            check_plugin_name(name).map_err(|error| error.to_string())?;
+        let read = || -> Result<KnownMarketplace, KnownError> {
+            check_plugin_name(name)?;
             let source = value.get("source").cloned().unwrap_or_default();
             let source = MarketplaceSource::from_value(&source, store)
-                .map_err(|error| format!("marketplace `{name}` is left out: {error}"))?;
+                .map_err(|source| KnownError::Source { name: name.to_owned(), source })?;
             let location = value.get("installLocation").and_then(Value::as_str);
             let kept = || store.join("marketplaces").join(name);
             let location = location.map(|location| store.join(location)).filter(|it| it.exists());
@@ -211,12 +212,21 @@ impl StoreContents {
         match read() {
             Ok(known) if self.marketplace(name).is_none() => self.marketplaces.push(known),
             Ok(_) => {}
-            Err(message) => {
+            Err(error) => {
                 let (path, line) = (file.to_owned(), Some(node.line));
-                self.problems.push(Problem { path, line, message });
+                self.problems.push(Problem { path, line, message: error.to_string() });
             }
         }
     }
+}
+
+/// The reason that a marketplace is left out.
+#[derive(Debug, Error)]
+enum KnownError {
+    #[error(transparent)]
+    Name(#[from] PluginNameError),
+    #[error("marketplace `{name}` is left out: {source}")]
+    Source { name: String, source: SourceError },
 }
 
 /// The records of one plugin: a list, or in older files just one.

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::Problem;
 use crate::agents::{AgentEffort, NameError, check_skill_name};
-use crate::fields::{Fields, Located, Weight};
+use crate::fields::{Fields, Located, Weight, WordError};
 use crate::frontmatter::{self, Grammar, LineNote, Page, Shape};
 use crate::memory::split_globs;
 use crate::plugins::PluginVariables;
@@ -273,7 +273,7 @@ pub fn read_skill(
         effort: crate::agents::effort(&mut fields),
         fork: fields.one_of("context", |text| match text {
             "fork" => Ok(()),
-            _ => Err("use fork".to_owned()),
+            _ => Err(WordError::Unknown("fork")),
         }),
         agent: fields.word("agent"),
         background: fields.flag("background"),
@@ -282,7 +282,7 @@ pub fn read_skill(
         shell: fields.one_of("shell", |text| match text {
             "bash" => Ok(Shell::Bash),
             "powershell" => Ok(Shell::PowerShell),
-            _ => Err("use bash or powershell".to_owned()),
+            _ => Err(WordError::Unknown("bash or powershell")),
         }),
         metadata: fields.json("metadata", "a map", |_| true),
         license: fields.json("license", "text", |_| true),

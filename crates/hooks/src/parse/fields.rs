@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::error::HandlerError;
+
 /// An object that is being parsed.
 pub(super) struct Fields<'a> {
     object: &'a Map<String, Value>,
@@ -56,9 +58,13 @@ impl<'a> Fields<'a> {
     }
 
     /// A text without which the hook cannot run.
-    pub(super) fn need(&mut self, name: &str, what: &str) -> Result<String, String> {
+    pub(super) fn need(
+        &mut self,
+        name: &'static str,
+        what: &'static str,
+    ) -> Result<String, HandlerError> {
         let text = self.text(name).filter(|text| !text.trim().is_empty());
-        text.ok_or_else(|| format!("has no `{name}`: {what}"))
+        text.ok_or(HandlerError::Lacks { name, what })
     }
 
     pub(super) fn switch(&mut self, name: &str) -> bool {

@@ -44,8 +44,9 @@ impl HttpClient {
         if !rules.allows_url(&url) {
             return Err(failed("was not posted: allowedHttpHookUrls does not list its URL"));
         }
-        let headers = headers(action, rules, env).map_err(failed)?;
-        let client = self.0.get_or_try_init(|| client(env)).await.map_err(failed)?;
+        let headers = headers(action, rules, env).map_err(|error| failed(error.to_string()))?;
+        let client = self.0.get_or_try_init(|| client(env)).await;
+        let client = client.map_err(|error| failed(error.to_string()))?;
         let request = client.post(url).headers(headers).body(input.to_owned());
         let mut response = request.send().await.map_err(|error| failed(unreached(&error)))?;
         let status = response.status();
@@ -80,7 +81,22 @@ fn unreached(error: &reqwest::Error) -> String {
     format!("could not be reached: {cause}")
 }
 
-fn headers(action: &HttpAction, rules: &HookRules, env: &Env) -> Result<HeaderMap, String> {
+/// The reason that a request cannot be prepared, as the end of a sentence about the hook.
+#[derive(Debug, thiserror::Error)]
+enum RequestError {
+    #[error("has a header `{name}`, which is no name")]
+    HeaderName { name: String },
+    #[error("has a header `{name}` whose value cannot be sent")]
+    HeaderValue { name: HeaderName },
+    #[error("has no proxy: {0}")]
+    Proxy(#[source] reqwest::Error),
+    #[error("could not be prepared: {0}")]
+    Client(#[source] reqwest::Error),
+    #[error("could not be prepared: {0}")]
+    Task(#[source] tokio::task::JoinError),
+}
+
+fn headers(action: &HttpAction, rules: &HookRules, env: &Env) -> Result<HeaderMap, RequestError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     for (name, text) in &action.headers {
@@ -90,9 +106,9 @@ fn headers(action: &HttpAction, rules: &HookRules, env: &Env) -> Result<HeaderMa
             if may { env.get(variable).unwrap_or_default() } else { "" }
         });
         let named = HeaderName::try_from(name);
-        let name = named.map_err(|_| format!("has a header `{name}`, which is no name"))?;
+        let name = named.map_err(|_| RequestError::HeaderName { name: name.clone() })?;
         let mut value = HeaderValue::try_from(value)
-            .map_err(|_| format!("has a header `{name}` whose value cannot be sent"))?;
+            .map_err(|_| RequestError::HeaderValue { name: name.clone() })?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
@@ -122,13 +138,13 @@ fn fill<'v>(text: &str, value: impl Fn(&str) -> &'v str) -> String {
     filled
 }
 
-async fn client(env: &Env) -> Result<Client, String> {
+async fn client(env: &Env) -> Result<Client, RequestError> {
     let mut builder = Client::builder()
         .user_agent(concat!("centurion/", env!("CARGO_PKG_VERSION")))
         // A redirect would carry the input and its secrets to an address that no setting allowed.
         .redirect(redirect::Policy::none())
         .no_proxy();
-    for proxy in proxies(env).map_err(|error| format!("has no proxy: {error}"))? {
+    for proxy in proxies(env).map_err(RequestError::Proxy)? {
         builder = builder.proxy(proxy);
     }
     // Reading the system's certificates takes a while.
@@ -137,8 +153,7 @@ async fn client(env: &Env) -> Result<Client, String> {
         let _ = rustls::crypto::ring::default_provider().install_default();
         builder.build()
     });
-    let built = building.await.map_err(|error| format!("could not be prepared: {error}"))?;
-    built.map_err(|error| format!("could not be prepared: {error}"))
+    building.await.map_err(RequestError::Task)?.map_err(RequestError::Client)
 }
 
 /// The proxies that the user has set; never for this machine itself.

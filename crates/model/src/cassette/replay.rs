@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::stream;
 use parking_lot::Mutex;
+use thiserror::Error;
 use tokio::time::Instant;
 
 use super::canonical::{Canonical, CanonicalPart};
@@ -68,7 +69,7 @@ impl Tape {
         let mut equal: HashMap<_, Vec<usize>> = HashMap::new();
         for (number, line) in lines {
             let exchange = Exchange::new(number, line, &mut parts, &normaliser)
-                .map_err(|reason| broken(number, reason))?;
+                .map_err(|error| broken(number, error.to_string()))?;
             equal.entry(exchange.request.key()).or_default().push(exchanges.len());
             exchanges.push(exchange);
         }
@@ -89,7 +90,7 @@ impl Tape {
         let asked = Canonical::of(request).normalise(&self.places);
         match self.take(&asked) {
             Ok(exchange) => exchange.play(self.speed),
-            Err(message) => {
+            Err(NoExchange { difference: message }) => {
                 Box::pin(stream::iter([Err(ModelError::new(ErrorKind::Replay, message))]))
             }
         }
@@ -97,7 +98,7 @@ impl Tape {
 
     /// The first unused exchange of an equal request. One that its caller cut short comes last: a repeated request got
     /// a whole answer.
-    fn take(&self, asked: &Canonical<CanonicalPart>) -> Result<&Exchange, String> {
+    fn take(&self, asked: &Canonical<CanonicalPart>) -> Result<&Exchange, NoExchange> {
         let mut used = self.used.lock();
         let equal = self.equal.get(&asked.key()).map(Vec::as_slice).unwrap_or_default();
         let candidates = equal.iter().filter_map(|number| {
@@ -112,9 +113,28 @@ impl Tape {
                 }
                 Ok(exchange)
             }
-            None => Err(difference::describe(&self.path, asked, &self.exchanges, &used)),
+            None => Err(NoExchange {
+                difference: difference::describe(&self.path, asked, &self.exchanges, &used),
+            }),
         }
     }
+}
+
+/// No unused exchange has an equal request.
+#[derive(Debug, Error)]
+#[error("{difference}")]
+struct NoExchange {
+    /// The difference from the nearest one.
+    difference: String,
+}
+
+/// The reason that a line of a recording cannot be replayed.
+#[derive(Debug, Error)]
+enum ExchangeError {
+    #[error("no line before holds the part {name}")]
+    NoPart { name: String },
+    #[error("a block of an answer is broken: {0}")]
+    Block(#[source] serde_json::Error),
 }
 
 impl Exchange {
@@ -123,17 +143,16 @@ impl Exchange {
         line: Line,
         parts: &mut BTreeMap<String, CanonicalPart>,
         normaliser: &Normaliser,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ExchangeError> {
         for (name, value) in line.parts {
             parts.insert(name, CanonicalPart::new(value, normaliser));
         }
-        let request = line.request.try_map(|name| {
-            parts.get(&name).cloned().ok_or_else(|| format!("no line before holds the part {name}"))
-        })?;
+        let request = line
+            .request
+            .try_map(|name| parts.get(&name).cloned().ok_or(ExchangeError::NoPart { name }))?;
         let mut items = Vec::new();
         for (at, event) in line.events {
-            let event = StreamEvent::try_from(event)
-                .map_err(|error| format!("a block of an answer is broken: {error}"))?;
+            let event = StreamEvent::try_from(event).map_err(ExchangeError::Block)?;
             items.push((at, Ok(event)));
         }
         let last = items.last().map_or(0, |(at, _)| *at);

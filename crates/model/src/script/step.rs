@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Unexpect
 use serde_json::{Map, Value, json};
 
 use super::keys::{read_fields, read_object, unknown_key};
-use super::template::Template;
+use super::template::{Template, TemplateError};
 use crate::{ModelError, failure};
 
 /// The signature of thinking for which a scenario gives none.
@@ -58,6 +58,35 @@ pub(super) struct ScriptedFailure {
     pub(super) times: Option<u64>,
 }
 
+/// The reason that a step of a scenario cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum StepError {
+    #[error("a step has either `blocks` or the keys of one block")]
+    BlocksTwice,
+    #[error("a step needs `blocks`, one block or a fault")]
+    Empty,
+    #[error("a block needs one of `text`, `thinking`, `tool` or `type`")]
+    NoKind,
+    #[error("{}", unknown_key_of(.block, .key, .known))]
+    UnknownKey { key: String, block: &'static str, known: &'static [&'static str] },
+    #[error("the `type` of a block is a text")]
+    KindIsNoText,
+    #[error("a `{kind}` block needs `{needed}`: a text")]
+    Lacks { kind: String, needed: &'static str },
+    #[error("the `input` of a call is an object")]
+    InputIsNoObject,
+    #[error("the `id` of a call is a text")]
+    IdIsNoText,
+    #[error("`{name}: {text}` is no header")]
+    NoHeader { name: String, text: String },
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+}
+
+fn unknown_key_of(block: &str, key: &str, known: &[&str]) -> String {
+    unknown_key(key, &format!("a `{block}` block"), known)
+}
+
 /// Token counts that replace the estimate.
 #[derive(Debug, Default)]
 pub(super) struct GivenUsage {
@@ -70,7 +99,7 @@ pub(super) struct GivenUsage {
 }
 
 impl Step {
-    pub(super) fn text(text: &str) -> Result<Self, String> {
+    pub(super) fn text(text: &str) -> Result<Self, TemplateError> {
         let block = Template::compile(json!({"type": "text", "text": text}))?;
         Ok(Self::of_blocks(vec![block]))
     }
@@ -198,16 +227,14 @@ fn step_blocks(
     blocks: Option<Vec<BlockForm>>,
     inline: Map<String, Value>,
     fails: bool,
-) -> Result<Vec<Template>, String> {
+) -> Result<Vec<Template>, StepError> {
     match blocks {
-        Some(_) if !inline.is_empty() => {
-            Err("a step has either `blocks` or the keys of one block".to_owned())
-        }
+        Some(_) if !inline.is_empty() => Err(StepError::BlocksTwice),
         Some(blocks) => Ok(blocks.into_iter().map(|block| block.0).collect()),
         None if !inline.is_empty() => Ok(vec![block_of(inline)?]),
         // The answer once the failures are over.
         None if fails => Ok(vec![Template::Fixed(json!({"type": "text", "text": "recovered"}))]),
-        None => Err("a step needs `blocks`, one block or a fault".to_owned()),
+        None => Err(StepError::Empty),
     }
 }
 
@@ -244,7 +271,7 @@ impl<'de> Deserialize<'de> for BlockForm {
 }
 
 /// Expands a shorthand and checks that the block is complete.
-fn block_of(mut fields: Map<String, Value>) -> Result<Template, String> {
+fn block_of(mut fields: Map<String, Value>) -> Result<Template, StepError> {
     const SHORTHANDS: [(&str, &[&str]); 3] = [
         ("tool", &["tool", "input", "id"]),
         ("thinking", &["thinking", "signature"]),
@@ -254,10 +281,9 @@ fn block_of(mut fields: Map<String, Value>) -> Result<Template, String> {
         let (shorthand, known) = SHORTHANDS
             .into_iter()
             .find(|(key, _)| fields.contains_key(*key))
-            .ok_or("a block needs one of `text`, `thinking`, `tool` or `type`")?;
+            .ok_or(StepError::NoKind)?;
         if let Some(key) = fields.keys().find(|key| !known.contains(&key.as_str())) {
-            let what = format!("a `{shorthand}` block");
-            return Err(unknown_key(key, &what, known));
+            return Err(StepError::UnknownKey { key: key.clone(), block: shorthand, known });
         }
         let mut take = |key: &str| fields.remove(key).filter(|value| !value.is_null());
         fields = match shorthand {
@@ -281,12 +307,11 @@ fn block_of(mut fields: Map<String, Value>) -> Result<Template, String> {
         .unwrap_or_default();
     }
     check_block(&fields)?;
-    Template::compile(Value::Object(fields))
+    Ok(Template::compile(Value::Object(fields))?)
 }
 
-fn check_block(fields: &Map<String, Value>) -> Result<(), String> {
-    let kind =
-        fields.get("type").and_then(Value::as_str).ok_or("the `type` of a block is a text")?;
+fn check_block(fields: &Map<String, Value>) -> Result<(), StepError> {
+    let kind = fields.get("type").and_then(Value::as_str).ok_or(StepError::KindIsNoText)?;
     let needed = match kind {
         "text" => "text",
         "thinking" => "thinking",
@@ -295,14 +320,14 @@ fn check_block(fields: &Map<String, Value>) -> Result<(), String> {
         _ => return Ok(()),
     };
     if !fields.get(needed).is_some_and(Value::is_string) {
-        return Err(format!("a `{kind}` block needs `{needed}`: a text"));
+        return Err(StepError::Lacks { kind: kind.to_owned(), needed });
     }
     if kind == "tool_use" {
         if !fields.get("input").is_some_and(Value::is_object) {
-            return Err("the `input` of a call is an object".to_owned());
+            return Err(StepError::InputIsNoObject);
         }
         if fields.get("id").is_some_and(|id| !id.is_string()) {
-            return Err("the `id` of a call is a text".to_owned());
+            return Err(StepError::IdIsNoText);
         }
     }
     Ok(())
@@ -334,14 +359,14 @@ read_object!(ScriptedFailure, "an error: an object with `status`", |map| {
 
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 
-fn header_map(headers: BTreeMap<String, Value>) -> Result<HeaderMap, String> {
+fn header_map(headers: BTreeMap<String, Value>) -> Result<HeaderMap, StepError> {
     headers
         .into_iter()
         .map(|(name, value)| {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let parsed =
                 HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(&text).ok());
-            parsed.ok_or_else(|| format!("`{name}: {text}` is no header"))
+            parsed.ok_or(StepError::NoHeader { name, text })
         })
         .collect()
 }

@@ -3,6 +3,23 @@
 
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
+use thiserror::Error;
+
+/// The reason that a text of a scenario cannot be used.
+#[derive(Debug, Error)]
+pub(super) enum TemplateError {
+    #[error("`{pattern}` is no regular expression: {}", syntax_problem(.source))]
+    NoPattern { pattern: String, source: Box<regex::Error> },
+    #[error("`{text}` has no closing `}}` after its pattern")]
+    Unclosed { text: String },
+}
+
+/// The last line of the library's message: the lines before it show the pattern.
+fn syntax_problem(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    last.trim_start_matches("error: ").to_owned()
+}
 
 /// A JSON value whose strings may contain placeholders.
 #[derive(Clone, Debug)]
@@ -33,21 +50,16 @@ pub(super) trait Source {
 }
 
 /// A pattern as scenarios write them: `.` matches line ends too.
-pub(super) fn compile_pattern(pattern: &str) -> Result<Regex, String> {
-    RegexBuilder::new(pattern).dot_matches_new_line(true).build().map_err(|error| match error {
-        regex::Error::Syntax(text) => {
-            let reason = text.lines().last().unwrap_or_default();
-            format!(
-                "`{pattern}` is no regular expression: {}",
-                reason.trim_start_matches("error: ")
-            )
-        }
-        other => format!("`{pattern}` is no usable regular expression: {other}"),
+pub(super) fn compile_pattern(pattern: &str) -> Result<Regex, TemplateError> {
+    let built = RegexBuilder::new(pattern).dot_matches_new_line(true).build();
+    built.map_err(|error| TemplateError::NoPattern {
+        pattern: pattern.to_owned(),
+        source: Box::new(error),
     })
 }
 
 impl Template {
-    pub(super) fn compile(value: Value) -> Result<Self, String> {
+    pub(super) fn compile(value: Value) -> Result<Self, TemplateError> {
         Ok(match value {
             Value::String(text) if text.contains("${") => Self::Text(pieces(&text)?),
             Value::Array(items) => {
@@ -57,7 +69,7 @@ impl Template {
                 entries
                     .into_iter()
                     .map(|(key, value)| Ok((key, Self::compile(value)?)))
-                    .collect::<Result<_, String>>()?,
+                    .collect::<Result<_, TemplateError>>()?,
             ),
             fixed => Self::Fixed(fixed),
         })
@@ -96,7 +108,7 @@ impl TemplatePiece {
     }
 }
 
-fn pieces(text: &str) -> Result<Vec<TemplatePiece>, String> {
+fn pieces(text: &str) -> Result<Vec<TemplatePiece>, TemplateError> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
@@ -108,7 +120,7 @@ fn pieces(text: &str) -> Result<Vec<TemplatePiece>, String> {
             (TemplatePiece::Number, after)
         } else if let Some(body) = from.strip_prefix("${re:") {
             let (pattern, after) = split_pattern(body)
-                .ok_or_else(|| format!("`{from}` has no closing `}}` after its pattern"))?;
+                .ok_or_else(|| TemplateError::Unclosed { text: from.to_owned() })?;
             (TemplatePiece::Found(compile_pattern(pattern)?), after)
         } else {
             // Not ours: shell text such as `${HOME}` stays as it is.
@@ -183,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_broken_pattern_is_refused() {
-        let error = Template::compile(json!("${re:(}")).unwrap_err();
+        let error = Template::compile(json!("${re:(}")).unwrap_err().to_string();
         assert!(error.contains("`(` is no regular expression: unclosed group"), "{error}");
         assert!(Template::compile(json!("${re:abc")).is_err());
     }

@@ -138,7 +138,7 @@ impl App {
                 handle.set_effort(effort);
                 format!("effort: {level}, from the next turn on")
             }
-            Err(error) => error,
+            Err(error) => error.to_string(),
         };
         self.says(Fact::Notice(said));
     }
