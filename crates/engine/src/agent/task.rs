@@ -4,6 +4,7 @@
 //! lock when the agent ends: its result is told once and never twice. That lock is never held together with
 //! another agent's: the queue finds the recipient.
 
+use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -470,6 +471,15 @@ impl Task {
         state.stopped_by.get_or_insert(by);
         state.run.cancel.cancel();
         true
+    }
+
+    /// Stops the agent once it has done nothing for this long.
+    pub(crate) async fn stop_when_stalled(&self, after: Option<Duration>) -> Infallible {
+        if let Some(after) = after {
+            self.stall.stalled(after).await;
+            self.stop(Stopper::Watchdog);
+        }
+        std::future::pending().await
     }
 
     /// Wants the agent to end; the caller tells of its end in its place. Whether it was running, and no other

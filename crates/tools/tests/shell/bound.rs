@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use centurion_protocol::{SystemWorld, World as _};
 use centurion_testkit::{Lack, skip};
@@ -10,7 +10,7 @@ use centurion_tools::guard::{CommandLimits, GuardProgram};
 use centurion_tools::{Bound, Piped, PipedProgram};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
-use crate::support::{eventually, line_in, processes_with};
+use crate::support::{eventually, processes_with, sleepers_with, start_and_kill};
 
 const MARK: &str = "CENTURION_TEST_BOUND";
 const READY: &str = "CENTURION_TEST_BOUND_READY";
@@ -54,23 +54,7 @@ async fn starter() {
 
 #[tokio::test]
 async fn nothing_outlives_a_killed_starter() {
-    let scratch = tempfile::tempdir().unwrap();
-    let (ready, mark) = (scratch.path().join("ready"), new_mark());
-    let mut starter = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "bound::starter", "--nocapture"])
-        .env(READY, &ready)
-        .env(MARK, &mark)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    line_in(&ready).await;
-    let is_sleep = |line: &&String| line.starts_with("sleep 600");
-    let sleepers = || processes_with(&mark).iter().filter(is_sleep).count();
-    eventually("all four sleep", || sleepers() == 4).await;
-    starter.kill().unwrap();
-    starter.wait().unwrap();
-    eventually("every process is gone", || processes_with(&mark).is_empty()).await;
+    start_and_kill("bound::starter", [READY, MARK], 4).await;
 }
 
 #[tokio::test]
@@ -82,8 +66,7 @@ async fn what_it_leaves_is_ended_and_what_is_dropped_too() {
     assert_eq!(bound.wait().await.unwrap(), Some(3));
     eventually("what it left is gone", || processes_with(&mark).is_empty()).await;
     let bound = start(&guard(), &mark, "setsid sleep 600 & sleep 600 & sleep 600");
-    let sleepers = || processes_with(&mark).iter().filter(|it| it.starts_with("sleep")).count();
-    eventually("they sleep", || sleepers() == 3).await;
+    eventually("they sleep", || sleepers_with(&mark) == 3).await;
     drop(bound);
     eventually("all is gone", || processes_with(&mark).is_empty()).await;
 }

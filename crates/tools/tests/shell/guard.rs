@@ -4,11 +4,10 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use centurion_protocol::{SystemWorld, World as _};
 use centurion_testkit::{Lack, skip};
 use serde_json::json;
 
-use crate::support::{Session, eventually, line_in, processes_with};
+use crate::support::{Session, eventually, processes_with, sleepers_with, start_and_kill};
 
 /// The variable that names the file by which the parent of the test below reports that its commands run.
 const READY: &str = "CENTURION_TEST_PARENT_READY";
@@ -27,24 +26,7 @@ async fn parent() {
 
 #[tokio::test]
 async fn a_killed_parent_leaves_no_process() {
-    let scratch = tempfile::tempdir().unwrap();
-    let ready = scratch.path().join("ready");
-    let mark = SystemWorld.uuid().to_string();
-    let mut parent = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "guard::parent", "--nocapture"])
-        .env(READY, &ready)
-        .env(MARK, &mark)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
-    line_in(&ready).await;
-    let sleeps = |line: &&String| line.starts_with("sleep 600");
-    let sleepers = || processes_with(&mark).iter().filter(sleeps).count();
-    eventually("all five sleep", || sleepers() == 5).await;
-    parent.kill().unwrap();
-    parent.wait().unwrap();
-    eventually("every process is gone", || processes_with(&mark).is_empty()).await;
+    start_and_kill("guard::parent", [READY, MARK], 5).await;
 }
 
 #[tokio::test]
@@ -53,9 +35,7 @@ async fn a_dropped_session_leaves_no_process() {
     session.bash("sleep 600 & setsid sleep 600 &").await;
     session.start("sleep 600").await;
     let mark = session.mark.clone();
-    let sleeps = |line: &&String| line.starts_with("sleep 600");
-    let sleepers = || processes_with(&mark).iter().filter(sleeps).count();
-    eventually("all three sleep", || sleepers() == 3).await;
+    eventually("all three sleep", || sleepers_with(&mark) == 3).await;
     drop(session);
     eventually("every process is gone", || processes_with(&mark).is_empty()).await;
 }

@@ -241,7 +241,8 @@ async fn attempt(kind: Kind, attack: &str, ending: &str) -> Result<(), String> {
     let number = SystemWorld.uuid().as_u128() % 1_000_000_000;
     let mark = format!("70000.{number:09}");
     let ready = root.join("ready");
-    let script = write_script(&root, &ready, &mark, attack, ending);
+    let rest = Rest(format!("600.{number:09}"));
+    let script = write_script(&root, &ready, (&mark, &rest.0), attack, ending);
     let attacker = root.join("attacker").display().to_string();
     let mut centurion = Command::new(std::env::current_exe().unwrap());
     centurion
@@ -279,17 +280,39 @@ async fn attempt(kind: Kind, attack: &str, ending: &str) -> Result<(), String> {
         }
         (heard, silent_since) = (beats(), Instant::now());
         if began.elapsed() > kind.patience() {
-            for (pid, _) in &left {
-                let pid = rustix::process::Pid::from_raw(*pid).unwrap();
-                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-            }
+            kill(&left);
             return Err(format!("{kind:?}: {attack}; then {ending}: {left:?}"));
         }
     }
     Ok(())
 }
 
-fn write_script(root: &Path, ready: &Path, mark: &str, attack: &str, ending: &str) -> PathBuf {
+/// The argument of the process with which the script itself ends. Dropping it kills that process: where nothing guards
+/// the script, it outlives its parent as well.
+struct Rest(String);
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        kill(&processes_named(&self.0));
+    }
+}
+
+fn kill(processes: &[(i32, String)]) {
+    for (pid, _) in processes {
+        let pid = rustix::process::Pid::from_raw(*pid).unwrap();
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}
+
+/// Writes the script of an attack; the names are the mark and the argument of the script's own last process.
+fn write_script(
+    root: &Path,
+    ready: &Path,
+    (mark, rest): (&str, &str),
+    attack: &str,
+    ending: &str,
+) -> PathBuf {
     let attacker = root.join("attacker");
     let (ready, begun) = (ready.display(), root.join("begun"));
     let (begun, beat) = (begun.display(), root.join("beat"));
@@ -308,7 +331,7 @@ fn write_script(root: &Path, ready: &Path, mark: &str, attack: &str, ending: &st
     let script = root.join("script");
     let attacker = attacker.display();
     let text = format!(
-        "export G SHELL_PID; setsid bash {attacker} & wait $!; echo ready > {ready}; sleep 600\n"
+        "export G SHELL_PID; setsid bash {attacker} & wait $!; echo ready > {ready}; sleep {rest}\n"
     );
     std::fs::write(&script, text).unwrap();
     script

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -177,6 +178,31 @@ pub(crate) async fn eventually(what: &str, condition: impl Fn() -> bool) {
         assert!(Instant::now() < deadline, "{what}: has not happened");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// Has another test of this program start processes, kills it when so many of them sleep, and waits until none is left.
+/// The two variables tell that test the file for its readiness and the mark of its processes.
+pub(crate) async fn start_and_kill(test: &str, [ready, mark]: [&str; 2], sleepers: usize) {
+    let scratch = tempfile::tempdir().unwrap();
+    let (file, value) = (scratch.path().join("ready"), SystemWorld.uuid().to_string());
+    let mut starter = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--nocapture"])
+        .env(ready, &file)
+        .env(mark, &value)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    line_in(&file).await;
+    eventually("all sleep", || sleepers_with(&value) == sleepers).await;
+    starter.kill().unwrap();
+    starter.wait().unwrap();
+    eventually("every process is gone", || processes_with(&value).is_empty()).await;
+}
+
+/// The number of processes with this text in their environment that sleep.
+pub(crate) fn sleepers_with(mark: &str) -> usize {
+    processes_with(mark).iter().filter(|line| line.starts_with("sleep 600")).count()
 }
 
 /// Waits for a file with a whole line in it; returns the line.

@@ -90,14 +90,6 @@ impl Child {
             task.stall.note_activity();
             self.run.told_stop = false;
             let stall = self.shared.delegation.rules.stall;
-            let watchdog = async {
-                match stall {
-                    Some(stall) => task.stall.stalled(stall).await,
-                    None => std::future::pending().await,
-                }
-                task.stop(Stopper::Watchdog);
-                std::future::pending::<()>().await;
-            };
             let leaving = async {
                 leaves.cancelled().await;
                 task.leave();
@@ -109,7 +101,7 @@ impl Child {
                 // The driver looks at it before each request.
                 () = leaving => Ok(()),
                 ran = running => ran,
-                () = watchdog => Ok(()),
+                never = task.stop_when_stalled(stall) => match never {},
             };
             if let Err(error) = ran {
                 is_unrecorded = true;

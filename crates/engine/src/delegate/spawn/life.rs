@@ -130,20 +130,12 @@ impl Child {
         }
         let stall = self.shared.delegation.rules.stall;
         let task = Arc::clone(&self.task);
-        let watchdog = async {
-            match stall {
-                Some(stall) => task.stall.stalled(stall).await,
-                None => std::future::pending().await,
-            }
-            task.stop(Stopper::Watchdog);
-            std::future::pending::<()>().await;
-        };
         // Large, and of no use to an agent that waits its turn.
         let running = Box::pin(self.driver.run(&mut self.run, &items, cancel));
         let outcome = tokio::select! {
             biased;
             outcome = running => outcome,
-            () = watchdog => Ok(()),
+            never = task.stop_when_stalled(stall) => match never {},
             never = summary::keep_telling(&self.shared, &self.task, &self.agent) => match never {},
         };
         self.note_unrecorded(outcome);
