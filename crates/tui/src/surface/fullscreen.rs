@@ -6,7 +6,7 @@
 
 use std::io::Write as _;
 
-use super::inline::{SMALL, fitting};
+use super::inline::fitting;
 use super::row::Row;
 use super::scrollback::{Point, Scrollback};
 use super::writer::Writer;
@@ -175,16 +175,8 @@ impl FullscreenSurface {
             self.is_cursor_hidden = place.is_none();
             writer.raw(if self.is_cursor_hidden { b"\x1b[?25l" } else { b"\x1b[?25h" });
         }
-        let (bytes, row, column) = writer.finish();
+        let (row, column) = writer.print_to(out, self.can.synchronized);
         self.cursor = (row, column);
-        let is_marked = self.can.synchronized && bytes.len() > SMALL;
-        if is_marked {
-            out.extend_from_slice(b"\x1b[?2026h");
-        }
-        out.extend_from_slice(&bytes);
-        if is_marked {
-            out.extend_from_slice(b"\x1b[?2026l");
-        }
     }
 
     /// Nothing is on the screen.

@@ -14,9 +14,6 @@ use crate::input::TerminalReply;
 use crate::look::{Look, Theme};
 use crate::text::wrapped;
 
-/// Frames of fewer bytes are not put between the marks of mode 2026, which are 16 bytes: one write shows them at once.
-pub(super) const SMALL: usize = 100;
-
 /// The most answers for another size that are waited through.
 const MOST_STRAYS: u8 = 4;
 
@@ -474,16 +471,8 @@ impl Surface for InlineSurface {
         if writer.is_empty() && self.top.is_some() && printed == 0 {
             return;
         }
-        let (bytes, row, column) = writer.finish();
+        let (row, column) = writer.print_to(out, self.can.synchronized);
         (self.row, self.column) = (row - u16::try_from(printed).unwrap_or(u16::MAX), column);
-        let is_marked = self.can.synchronized && bytes.len() > SMALL;
-        if is_marked {
-            out.extend_from_slice(b"\x1b[?2026h");
-        }
-        out.extend_from_slice(&bytes);
-        if is_marked {
-            out.extend_from_slice(b"\x1b[?2026l");
-        }
         if self.can.region_feeds_scrollback && self.top.is_none() && (is_moved || self.asked == 0) {
             self.ask(out);
         }

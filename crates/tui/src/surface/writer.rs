@@ -9,6 +9,9 @@ use crate::frame::{Colour, Style};
 /// our knowing it scrolls where a move would stop: the rows keep their distances, and no row is written over one above it.
 const MOST_FEEDS: u16 = 12;
 
+/// Frames of fewer bytes are not put between the marks of mode 2026, which are 16 bytes: one write shows them at once.
+const SMALL: usize = 100;
+
 /// Writes below a row that it calls 0, with relative moves only: it need not know where on the screen that is.
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -29,6 +32,21 @@ impl Writer {
     pub(crate) fn finish(mut self) -> (Vec<u8>, u16, Option<u16>) {
         self.set_style(Style::PLAIN);
         (self.bytes, self.row, self.column)
+    }
+
+    /// Adds everything that was written to `out`, as one picture if the terminal can show it so. Returns the place of
+    /// the cursor.
+    pub(super) fn print_to(self, out: &mut Vec<u8>, is_synchronized: bool) -> (u16, Option<u16>) {
+        let (bytes, row, column) = self.finish();
+        let is_marked = is_synchronized && bytes.len() > SMALL;
+        if is_marked {
+            out.extend_from_slice(b"\x1b[?2026h");
+        }
+        out.extend_from_slice(&bytes);
+        if is_marked {
+            out.extend_from_slice(b"\x1b[?2026l");
+        }
+        (row, column)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
