@@ -3,14 +3,17 @@
 //! Conversation records form a chain by `parentUuid`; facts about the run stand beside it. A torn last
 //! line is left where it is and fenced off by a line end, so that the file only ever grows.
 
+mod compaction;
+mod target;
+
 use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use centurion_protocol::transcript::{
-    AttachmentBody, Body, Boundary, BoundaryData, CustomTitle, FileBackups, FileHistory,
-    FileSnapshot, Line, PreservedMessages, PreservedSegment, QueueOperationBody, SystemBody,
+    AttachmentBody, Body, CustomTitle, FileBackups, FileHistory, FileSnapshot, Line,
+    QueueOperationBody, SystemBody,
 };
 use centurion_protocol::{AgentId, RecordId, SessionId, Timestamp, World, bounded, end_json_line};
 use centurion_redact::redact;
@@ -18,6 +21,8 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
+pub use self::compaction::{Compacted, Compaction, KeptRound};
+use self::target::Target;
 use crate::MOST_TRANSCRIPT;
 use crate::mirror::Mirror;
 use crate::round::Round;
@@ -71,38 +76,6 @@ struct JournalState {
     buffer: Vec<u8>,
 }
 
-/// A conversation that continues without its earlier part.
-pub struct Compaction<'a> {
-    /// The size of the part that was left out.
-    pub data: BoundaryData,
-    /// The replacement. The kept records follow its last line.
-    pub lines: Vec<Body<'a>>,
-    /// Earlier records that are still sent, before the newest round.
-    pub kept: Vec<RecordId>,
-    pub round: KeptRound<'a>,
-}
-
-/// The treatment of the newest round.
-pub enum KeptRound<'a> {
-    /// It is sent as it is.
-    Whole,
-    /// The answer is, and these stand in the place of what came behind it.
-    Cut(Vec<Body<'a>>),
-    /// It is left out like the rest.
-    Dropped,
-}
-
-/// The records of a compaction.
-#[derive(Debug)]
-pub struct Compacted {
-    pub boundary: RecordId,
-    pub data: BoundaryData,
-    /// The ids of its lines.
-    pub lines: Vec<RecordId>,
-    /// The ids of the records behind the newest answer, if that was cut.
-    pub rest: Vec<RecordId>,
-}
-
 /// The fate of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
@@ -111,19 +84,6 @@ enum Written {
     LeftOut,
     /// Nothing is kept here.
     Nowhere,
-}
-
-enum Target {
-    /// Nothing is kept.
-    Nowhere,
-    /// The file is made when there is something to write, so that a run that never starts leaves none.
-    Planned(PathBuf),
-    /// The file is closed, so that another process may use it, and had this length.
-    Resting {
-        path: PathBuf,
-        length: u64,
-    },
-    Open(TranscriptFile),
 }
 
 impl Journal {
@@ -205,55 +165,6 @@ impl Journal {
             state.round.add(uuid, line.body.answer());
         }
         Ok(uuid)
-    }
-
-    /// Appends that the conversation continues without its earlier part: all of it with one write, so that it is there
-    /// whole or not at all.
-    pub fn compact(&self, compaction: Compaction<'_>) -> Result<Compacted, JournalError> {
-        let mut state = self.state.lock();
-        let state = &mut *state;
-        let Compaction { mut data, lines, mut kept, round: kept_round } = compaction;
-        let ids = |bodies: &[Body<'_>]| -> Vec<RecordId> {
-            bodies.iter().map(|_| self.world.record_id()).collect()
-        };
-        let boundary = self.world.record_id();
-        let round = match &kept_round {
-            KeptRound::Whole => state.round.clone(),
-            KeptRound::Cut(rest) => state.round.followed_by(&ids(rest)),
-            KeptRound::Dropped => Round::default(),
-        };
-        let (rest, rest_ids) = match kept_round {
-            KeptRound::Cut(rest) => (rest, round.rest().to_vec()),
-            KeptRound::Whole | KeptRound::Dropped => (Vec::new(), Vec::new()),
-        };
-        let line_ids = ids(&lines);
-        let anchor = line_ids.last().copied().unwrap_or(boundary);
-        let is_rest = |record: &RecordId| rest_ids.contains(record);
-        let sent: Vec<RecordId> =
-            round.records().iter().filter(|it| !is_rest(it)).copied().collect();
-        data.preserved_segment = sent.first().zip(sent.last()).map(|(head, tail)| {
-            PreservedSegment { head_uuid: *head, anchor_uuid: anchor, tail_uuid: *tail }
-        });
-        kept.retain(|record| !sent.contains(record));
-        kept.extend(sent);
-        data.preserved_messages =
-            Some(PreservedMessages { anchor_uuid: anchor, all_uuids: kept.clone(), uuids: kept });
-        data.last_uuid = Some(rest_ids.last().copied().unwrap_or(anchor));
-        let mut all =
-            vec![self.line(None, boundary, Body::Boundary(Boundary::new(state.last, &data)))];
-        let mut parent = boundary;
-        let bodies = lines.into_iter().chain(rest);
-        for (id, body) in line_ids.iter().chain(&rest_ids).zip(bodies) {
-            all.push(self.line(Some(parent), *id, body));
-            parent = *id;
-        }
-        let written = self.write(state, &all)?;
-        drop(all);
-        if written == Written::Kept {
-            state.last = data.last_uuid;
-        }
-        state.round = round;
-        Ok(Compacted { boundary, data, lines: line_ids, rest: rest_ids })
     }
 
     /// The last record of the conversation.
@@ -456,53 +367,13 @@ impl Journal {
     }
 }
 
-impl Target {
-    fn write_error(&self, source: io::Error) -> JournalError {
-        let path = match self {
-            Self::Nowhere => PathBuf::new(),
-            Self::Planned(path) | Self::Resting { path, .. } => path.clone(),
-            Self::Open(file) => file.path.clone(),
-        };
-        JournalError::Write { path, source }
-    }
-
-    /// Closes the file until there is something to write. One whose length cannot be told stays open.
-    fn rest(&mut self) {
-        if let Self::Open(file) = self
-            && let Ok(length) = file.length()
-        {
-            *self = Self::Resting { path: std::mem::take(&mut file.path), length };
-        }
-    }
-
-    /// Opens a file that rests. Returns the lines that others wrote meanwhile.
-    fn wake(&mut self) -> Result<Vec<u8>, JournalError> {
-        let Self::Resting { path, length } = self else { return Ok(Vec::new()) };
-        let file = TranscriptFile::reopen(path)?;
-        let news = file.written_since(*length)?;
-        *self = Self::Open(file);
-        Ok(news)
-    }
-
-    /// The file to write to, made if it is not there yet; `None` where nothing is kept.
-    fn file(&mut self) -> Result<Option<&mut TranscriptFile>, JournalError> {
-        self.wake()?;
-        if let Self::Planned(path) = self {
-            *self = Self::Open(TranscriptFile::open(path)?);
-        }
-        Ok(match self {
-            Self::Open(file) => Some(file),
-            Self::Nowhere | Self::Planned(_) | Self::Resting { .. } => None,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
     use std::path::Path;
 
     use super::*;
+    use centurion_protocol::transcript::BoundaryData;
     use centurion_protocol::transcript::{AssistantBody, RecordedAnswer, UserBody, UserContent};
     use centurion_protocol::{Block, ReportedUsage, SeededWorld, Usage};
     use serde_json::Value;
