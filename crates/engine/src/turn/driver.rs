@@ -11,6 +11,7 @@ mod command_output;
 mod compact;
 mod context_parts;
 mod conversation_state;
+mod deliver;
 mod early;
 mod fit;
 mod goal;
@@ -19,46 +20,40 @@ mod progress;
 mod record;
 mod refused;
 mod request;
+mod run;
 mod skills;
 mod stop;
 mod title;
 mod worktree;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use centurion_config::memory::MemoryTracker;
 use centurion_hooks::events::StopCap;
 use centurion_model::{Answer, SystemPrompt};
-use centurion_protocol::sdk::{ActiveGoal, PermissionDenial};
+use centurion_protocol::sdk::ActiveGoal;
 use centurion_protocol::{
-    Block, Conversation, Message, Outcome, RecordId, ReportedUsage, Role, StopReason, ToolUse,
-    ToolUseId,
+    Block, Conversation, Message, Outcome, Role, StopReason, ToolUse, ToolUseId,
 };
-use serde_json::Value;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::call_summary::PendingSummary;
-use self::compact::{CompactionCount, compaction_asked};
+use self::compact::compaction_asked;
 use self::early::EarlyBlocks;
-use self::skills::SKILL_LISTING;
-use crate::agent::evidence::Evidence;
+pub(crate) use self::run::{ProviderFailure, Run};
 use crate::agent::fork_point::{Cached, Inheritance};
-use crate::agent::hooks::reminder;
 use crate::agent::listing::Listing;
 use crate::agent::shared::Shared;
-use crate::agent::task::{Denial, Task};
+use crate::agent::task::Task;
 use crate::definition::identity::Identity;
-use crate::definition::prompt::instructions;
 use crate::definition::request_settings::RequestSettings;
-use crate::message::queue::{Item, Origin};
+use crate::message::queue::Item;
 use crate::toolset::servers::KnownServers;
 use crate::toolset::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
 use crate::turn::commands::command_of;
 use crate::turn::dispatch::{Aside, Dispatch};
 use crate::turn::skill::is_for_program;
-use centurion_journal::transcript::{KeptRecord, Loaded, SESSION_CONTEXT, Standing, interrupted};
+use centurion_journal::transcript::{Loaded, Standing};
 use centurion_journal::{Journal, JournalError};
 
 /// The text for a model after a person stopped it.
@@ -164,100 +159,6 @@ pub(crate) struct Preamble {
     pub(crate) instructions: bool,
     /// Other texts.
     pub(crate) context: Vec<String>,
-}
-
-/// The usage of a run's requests.
-#[derive(Debug, Default)]
-pub(crate) struct RunUsage {
-    pub(crate) total: ReportedUsage,
-    /// Of the first answer.
-    pub(crate) first: Option<ReportedUsage>,
-    /// Of the last one.
-    pub(crate) last: ReportedUsage,
-    /// The cost of all of them.
-    pub(crate) dollars: f64,
-}
-
-/// The state of one run until its outcome.
-#[derive(Debug)]
-pub(crate) struct Run {
-    pub(crate) started: Instant,
-    pub(crate) turns: u32,
-    pub(crate) api_time: Duration,
-    pub(crate) times: RunTimes,
-    pub(crate) used: RunUsage,
-    pub(crate) text: String,
-    pub(crate) stop_reason: Option<StopReason>,
-    pub(crate) denials: Vec<PermissionDenial>,
-    pub(crate) errors: Vec<String>,
-    pub(crate) structured: Option<Value>,
-    pub(crate) outcome: Outcome,
-    /// True if a cancelled run was at its tools when it was cancelled.
-    pub(crate) cancelled_in_tools: bool,
-    /// The failure of the provider.
-    pub(crate) failure: Option<ProviderFailure>,
-    /// The effects of the calls.
-    pub(crate) evidence: Evidence,
-    /// Calls that were not allowed, and why.
-    pub(crate) denial_reasons: Vec<Denial>,
-    /// True if only words followed a denied call.
-    pub(crate) ended_on_denial: bool,
-    /// True if hooks know that the agent stops.
-    pub(crate) told_stop: bool,
-    /// The call that a hook put off.
-    pub(crate) deferred: Option<ToolUse>,
-    pub(crate) compactions: CompactionCount,
-    /// The refused parts of the conversation that were replaced.
-    pub(crate) refused: Vec<&'static str>,
-}
-
-/// The moments of a run, counted from its beginning.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RunTimes {
-    /// The first request was sent.
-    pub(crate) request: Option<Duration>,
-    /// The first event of its answer came.
-    pub(crate) event: Option<Duration>,
-    /// The first piece of a block came.
-    pub(crate) token: Option<Duration>,
-    /// Observers were shown the first piece or block.
-    pub(crate) shown: Option<Duration>,
-}
-
-/// A failure of a provider.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ProviderFailure {
-    /// The status of its answer, if there was one.
-    pub(crate) status: Option<u16>,
-    /// Its name for hosts and hooks.
-    pub(crate) name: &'static str,
-}
-
-impl Run {
-    pub(crate) fn new() -> Self {
-        Self {
-            started: Instant::now(),
-            turns: 0,
-            api_time: Duration::ZERO,
-            times: RunTimes::default(),
-            used: RunUsage::default(),
-            text: String::new(),
-            stop_reason: None,
-            denials: Vec::new(),
-            errors: Vec::new(),
-            structured: None,
-            outcome: Outcome::Cancelled,
-            cancelled_in_tools: false,
-            failure: None,
-            evidence: Evidence::default(),
-            denial_reasons: Vec::new(),
-            ended_on_denial: false,
-            told_stop: false,
-            deferred: None,
-            compactions: CompactionCount::default(),
-            refused: Vec::new(),
-        }
-    }
 }
 
 /// The step after an answer.
@@ -479,25 +380,6 @@ impl Driver {
         })
     }
 
-    /// Tells whether something came for an agent that would otherwise end; the model is told. What comes for the
-    /// main agent begins a run of its own.
-    async fn deliver_mail(
-        &mut self,
-        run: &mut Run,
-        cancel: &CancellationToken,
-    ) -> Result<bool, JournalError> {
-        let due = match &self.identity().id {
-            Some(id) => self.shared.queue.pending(Some(id)),
-            None => return Ok(false),
-        };
-        let due = self.admit(run, &due, cancel).await?.unwrap_or_default();
-        if due.is_empty() {
-            return Ok(false);
-        }
-        self.deliver(Vec::new(), &due)?;
-        Ok(true)
-    }
-
     pub(crate) fn identity(&self) -> &Identity {
         &self.dispatch.agent.identity
     }
@@ -515,107 +397,6 @@ impl Driver {
         }
         // The text of the notes is contained already, and the tags around it are ours.
         index.text.map(|text| format!("<system-reminder>\n{text}\n</system-reminder>"))
-    }
-
-    /// The host's instructions for planning, if the main agent has just begun to plan.
-    fn plan_instructions(&self) -> Option<String> {
-        let mode = self.dispatch.agent.permissions.mode();
-        self.identity().is_main().then(|| self.shared.delegation.plan.due(mode)).flatten()
-    }
-
-    /// Puts items into the conversation without asking the model.
-    pub(crate) fn take_note(&mut self, items: &[Item]) -> Result<(), JournalError> {
-        self.deliver(Vec::new(), items)
-    }
-
-    /// Puts results, context and queue items before the model, as one message.
-    fn deliver(&mut self, mut blocks: Vec<Block>, items: &[Item]) -> Result<(), JournalError> {
-        let opening = self.preamble.opening.take().map(|it| it.opening()).unwrap_or_default();
-        if !opening.is_empty() {
-            self.record_opening(&opening)?;
-        }
-        for id in std::mem::take(&mut self.unanswered) {
-            let block = interrupted(&id);
-            self.record_result(&block, None, &Value::Null)?;
-            blocks.push(block);
-        }
-        let told = std::mem::take(&mut self.preamble.instructions);
-        let memory = self.memory.as_ref().filter(|_| told);
-        if let Some(text) = memory.and_then(MemoryTracker::render) {
-            let text = instructions(&text);
-            self.record_attachment("instructions", &text)?;
-            blocks.push(Block::Text(text));
-        }
-        if let Some(text) = told.then(|| self.notes_index()).flatten() {
-            self.record_attachment(NOTES, &text)?;
-            blocks.push(Block::Text(text));
-        }
-        for text in std::mem::take(&mut self.preamble.context) {
-            let record = self.record_attachment(SESSION_CONTEXT, &text)?;
-            let kept = KeptRecord { record, blocks: vec![Block::Text(text.clone())] };
-            self.standing.context.push(kept);
-            blocks.push(Block::Text(text));
-        }
-        let context = std::mem::take(&mut self.aside.context);
-        let mut aside: Vec<String> = context.iter().map(|text| reminder(text)).collect();
-        let side_notes = self.shared.take_side_notes(self.identity().id.as_ref());
-        aside.extend(side_notes.iter().map(|text| reminder(text)));
-        aside.extend(self.plan_instructions().map(|text| reminder(&text)));
-        aside.extend(self.serve());
-        for text in aside {
-            self.record_attachment("aside", &text)?;
-            blocks.push(Block::Text(text));
-        }
-        if let Some(text) = self.skill_news(!items.is_empty()) {
-            self.record_attachment(SKILL_LISTING, &text)?;
-            blocks.push(Block::Text(text));
-        }
-        self.record_worktree()?;
-        let items = self.fit(items, &blocks);
-        let mut delivered = Vec::with_capacity(items.len());
-        for item in &*items {
-            let record = match &self.shared.delegation.builder.files.checkpoints {
-                Some(checkpoints) if matches!(item.origin, Origin::Person) => {
-                    checkpoints.begin(|| self.record_item(item))?
-                }
-                _ => self.record_item(item)?,
-            };
-            self.remember_task(record, item);
-            if matches!(item.origin, Origin::Person) {
-                self.early.answer_prompt(record);
-            }
-            if let Origin::Message { hands_over: Some(mode), .. } = item.origin {
-                self.dispatch.agent.permissions.hand_over(mode);
-                // The lead of the team approved the plan.
-                self.dispatch.agent.workspace.plan.lock().approve();
-            }
-            for news in item.origin.told_ends(item.id) {
-                self.dispatch.agent.note_denials(self.shared.take_denials(news));
-            }
-            blocks.extend(item.content.iter().cloned());
-            delivered.push(item.id);
-        }
-        // Behind their texts: a note says that the conversation has one.
-        self.record_skills()?;
-        if !opening.is_empty() || !blocks.is_empty() {
-            self.push_message(Message::with_shared(Role::User, &opening, &blocks));
-        }
-        self.shared.queue.delivered(&delivered);
-        Ok(())
-    }
-
-    /// Remembers what an agent is to do: it stays in the conversation word for word.
-    fn remember_task(&mut self, record: RecordId, item: &Item) {
-        let kept = || KeptRecord { record, blocks: item.content.clone() };
-        if matches!(item.origin, Origin::Person) {
-            self.standing.turns.push(record);
-        }
-        match item.origin {
-            Origin::Delegation | Origin::Initial => self.standing.task.push(kept()),
-            // News is told once; only where nothing else was said is it what the agent works on.
-            _ if item.origin.is_news() && !self.standing.prompt.is_empty() => {}
-            _ => self.standing.prompt.push(kept()),
-        }
     }
 
     /// The announcement of servers for the model, if there is a new one.

@@ -11,7 +11,7 @@ use centurion_tools::TodoStatus;
 use super::Driver;
 use crate::agent::hooks::reminder;
 use crate::agent::task::Task;
-use crate::turn::driver::SKILL_LISTING;
+use crate::turn::driver::skills::SKILL_LISTING;
 
 /// Text of others in one line of a list: it ends no line of ours and begins none.
 fn one_line(text: &str) -> String {
