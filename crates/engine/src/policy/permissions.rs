@@ -3,64 +3,34 @@
 //! The permissions of an agent that another one started always follow those above: the rules are the main
 //! agent's, and the stance is decided below its parent's whenever a call is judged.
 
+mod mode;
 mod remember;
+mod source;
 #[cfg(test)]
 mod tests;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use centurion_hooks::{HookRules, HookSet};
 use centurion_permissions::{
     Access, Apart, Call, Decision, HostRule, Mode, OwnMode, Policy, Role, Rule, RuleKind,
     RuleLevel, RuleOrigin, RuleSet, Sharer, Stance, Verdict, decide, suggest,
 };
-use centurion_tools::{DeniedFiles, DeniedSearch, PlanModeError};
+use centurion_tools::{DeniedFiles, DeniedSearch};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::Value;
-use tokio::time::Instant;
 use url::Url;
 
+use self::mode::{BeforePlan, Chosen};
 pub(crate) use self::remember::RememberError;
 use self::remember::level;
 pub use self::remember::{Destination, KeepError, Remember, RuleChange, SavedChange};
-use crate::definition::bypass::{Bypass, BypassRefused};
+pub(crate) use self::source::Objection;
+pub use self::source::{Change, RuleSource, RuleStore, Rules};
+use self::source::{KeptOut, Watched};
+use crate::definition::bypass::Bypass;
 use crate::policy::rule_text::{UnreadRule, read_rule};
-
-/// Rules as they are at one moment.
-#[derive(Clone, Debug, Default)]
-pub struct Rules {
-    pub allow: RuleSet,
-    pub ask: RuleSet,
-    pub deny: RuleSet,
-    /// The working directories of the agent.
-    pub directories: Vec<PathBuf>,
-}
-
-/// Settings that changed while a session runs.
-#[derive(Clone, Debug, Default)]
-pub struct Change {
-    pub rules: Rules,
-    /// The files that changed, each with what hooks call it: `user_settings` and the like.
-    pub files: Vec<(&'static str, PathBuf)>,
-    /// The hooks of the settings, as they are now.
-    pub hooks: HookSet,
-    pub hook_rules: HookRules,
-}
-
-/// A source of rules while a session runs, such as settings files.
-pub trait RuleSource: Send + Sync {
-    /// The settings, if they changed since the last look.
-    fn changed(&mut self) -> Option<Change>;
-}
-
-/// The store of answers that hold for longer than a session.
-pub trait RuleStore: Send + Sync {
-    /// Keeps what a person decided.
-    fn keep(&self, remember: &Remember) -> Result<(), KeepError>;
-}
 
 pub(crate) struct Permissions {
     /// Searches ask from several threads at once.
@@ -74,42 +44,6 @@ pub(crate) struct Permissions {
     store: Option<Arc<dyn RuleStore>>,
     /// The results of searches for files that deny rules name.
     denied: Mutex<DeniedSearch>,
-}
-
-/// The source of rules, and the time of the last look.
-struct Watched {
-    source: Option<Box<dyn RuleSource>>,
-    looked: Option<Instant>,
-}
-
-/// The interval between looks of all agents below the main agent together: there may be hundreds.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-
-impl Watched {
-    fn is_due(&self) -> bool {
-        self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL)
-    }
-
-    fn changed(&mut self) -> Option<Change> {
-        let source = self.source.as_mut()?;
-        self.looked = Some(Instant::now());
-        source.changed()
-    }
-}
-
-/// A change that is not in force.
-struct KeptOut {
-    change: Change,
-    objection: Objection,
-}
-
-/// The reason why a change is not in force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Objection {
-    /// A hook said no.
-    Refused,
-    /// The hooks were interrupted before they had answered.
-    Unheard,
 }
 
 struct RulesState {
@@ -135,20 +69,6 @@ struct RulesState {
     /// True if the parent was planning when it started this agent: then this one plans to its end, unless its
     /// lead approves its plan.
     began_below_planner: bool,
-}
-
-/// A mode that an answer, or its own planning, gave to one agent while it worked.
-#[derive(Clone, Copy, Debug)]
-struct Chosen {
-    mode: Mode,
-    /// The number of changes of the session's mode at that time. A later change holds for every agent.
-    at: u64,
-}
-
-/// The permission state of an agent before its model began to plan.
-struct BeforePlan {
-    mode: Mode,
-    chosen: Option<Chosen>,
 }
 
 #[derive(Clone, Debug)]
@@ -642,77 +562,6 @@ impl Permissions {
 
     pub(crate) fn is_offered(&self, tool: &str) -> bool {
         self.current().policy.is_offered(tool)
-    }
-
-    pub(crate) fn mode(&self) -> Mode {
-        self.current().policy.mode
-    }
-
-    /// Changes the mode from outside; what the model had planned to go back to no longer counts.
-    pub(crate) fn set_mode(&self, mode: Mode) -> Result<(), BypassRefused> {
-        if let (Mode::BypassPermissions, Bypass::Refused(reason)) = (mode, self.bypass) {
-            return Err(BypassRefused(reason));
-        }
-        let changes = self.root().state().mode_changes;
-        let mut state = self.state_mut();
-        state.before_plan = None;
-        if self.above.is_none() {
-            state.mode_changes += 1;
-        }
-        self.put(&mut state, mode, changes);
-        Ok(())
-    }
-
-    /// Puts a mode in force, below that of the agent above where there is one, until the session's mode is changed.
-    fn put(&self, state: &mut RulesState, mode: Mode, changes: u64) {
-        match self.above {
-            None => state.policy.mode = mode,
-            Some(_) => state.chosen = Some(Chosen { mode, at: changes }),
-        }
-    }
-
-    /// The model wants to plan.
-    pub(crate) fn enter_plan(&self) -> Result<(), PlanModeError> {
-        let mode = self.mode();
-        if mode == Mode::Plan {
-            return Err(PlanModeError::AlreadyOn);
-        }
-        let changes = self.root().state().mode_changes;
-        let mut state = self.state_mut();
-        state.before_plan = Some(BeforePlan { mode, chosen: state.chosen });
-        self.put(&mut state, Mode::Plan, changes);
-        Ok(())
-    }
-
-    /// Tells whether it plans for an agent that plans, or planned when this one began.
-    pub(crate) fn must_plan(&self) -> bool {
-        self.state().began_below_planner
-            || self.above.as_ref().is_some_and(|above| above.mode() == Mode::Plan)
-    }
-
-    /// The lead of the team approved the agent's plan: it has this mode from now on, and at most what the lead has.
-    pub(crate) fn hand_over(&self, mode: Mode) {
-        let mut state = self.state_mut();
-        state.own = OwnMode::Modest(mode);
-        state.chosen = None;
-        state.before_plan = None;
-        state.began_below_planner = false;
-    }
-
-    /// The plan was approved: the mode before it is back.
-    pub(crate) fn leave_plan(&self) -> Mode {
-        let changes = self.root().state().mode_changes;
-        let mut state = self.state_mut();
-        match (state.before_plan.take(), &self.above) {
-            // The rest may have changed meanwhile.
-            (Some(before), Some(_)) => state.chosen = before.chosen,
-            (before, _) => {
-                let mode = before.map(|before| before.mode).unwrap_or_default();
-                self.put(&mut state, mode, changes);
-            }
-        }
-        drop(state);
-        self.mode()
     }
 }
 

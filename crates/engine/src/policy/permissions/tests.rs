@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
+use super::source::LOOK_INTERVAL;
 use super::*;
+use crate::definition::bypass::BypassRefused;
 
 fn permissions(mode: Mode, bypass: Bypass) -> Permissions {
     Permissions::new(Policy { mode, ..Policy::default() }, bypass, None, None)
