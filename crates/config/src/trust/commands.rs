@@ -3,13 +3,19 @@
 //! A file that a command only looks at is no program: `[ -f package.json ]` and `ruff check *.py` must not make
 //! programs of what people edit all day. What is not understood counts as a name.
 
+mod expand;
+mod programs;
 mod segments;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use self::segments::{balanced, position, segments};
+use self::programs::{
+    ENDINGS, KEYWORDS, READERS, RUNNERS, TESTS, is_harmless, is_interpreter, name_of, only_reads,
+    runs_variable, without_prefix,
+};
+use self::segments::segments;
 
 /// A word that may name a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,79 +42,6 @@ pub(super) const UNKNOWN: char = '\u{1}';
 
 /// The deepest nesting of commands within commands that are taken apart.
 const DEEPEST: usize = 8;
-
-/// The most texts that one word may stand for.
-const MOST_ALTERNATIVES: usize = 256;
-
-/// The names under which commands know the directory of the project.
-const PROJECT: [&str; 2] = ["CLAUDE_PROJECT_DIR", "PWD"];
-
-/// Words that stand before a command.
-const KEYWORDS: [&str; 10] =
-    ["if", "then", "elif", "else", "while", "until", "do", "!", "time", "{"];
-
-/// Commands that compare what they are given.
-const TESTS: [&str; 3] = ["[", "[[", "test"];
-
-/// Builtin commands of a shell that run nothing.
-const BUILTINS: [&str; 6] = [":", "cd", "exit", "read", "return", "shift"];
-
-/// Commands that run what they are given.
-const RUNNERS: [&str; 14] = [
-    "alias", "builtin", "chroot", "command", "doas", "env", "nice", "nohup", "parallel", "setsid",
-    "sudo", "timeout", "trap", "watch",
-];
-
-/// Commands that only read what they are given, unless something else runs what they print.
-const READERS: [&str; 19] = [
-    "basename", "cat", "cmp", "diff", "dirname", "echo", "false", "grep", "head", "jq", "ls",
-    "mkdir", "printf", "rg", "stat", "tail", "touch", "true", "wc",
-];
-
-/// Commands that read the file they are given and carry it out.
-const INTERPRETERS: [&str; 26] = [
-    ".",
-    "ash",
-    "bash",
-    "bun",
-    "dash",
-    "deno",
-    "eval",
-    "exec",
-    "fish",
-    "ksh",
-    "lua",
-    "node",
-    "nodejs",
-    "perl",
-    "php",
-    "pwsh",
-    "python",
-    "Rscript",
-    "ruby",
-    "run-parts",
-    "sh",
-    "source",
-    "ts-node",
-    "tsx",
-    "xargs",
-    "zsh",
-];
-
-/// The endings that an interpreter adds to the name of a script.
-const ENDINGS: [&str; 11] = [
-    ".js",
-    ".cjs",
-    ".mjs",
-    ".json",
-    ".ts",
-    "/index.js",
-    "/index.cjs",
-    "/index.mjs",
-    "/index.ts",
-    "/package.json",
-    "/__main__.py",
-];
 
 /// All words of a command that may name files. `is_cut` becomes true if a word may be more texts than are told.
 pub(super) fn mentions(command: &str, home: Option<&Path>, is_cut: &mut bool) -> Vec<Mention> {
@@ -198,13 +131,6 @@ fn is_odd(command: &str) -> bool {
     has_brackets
         || ["<<", "$'", "\\`"].iter().any(|sign| command.contains(sign))
         || raw_words(command).any(|word| matches!(word, "function" | "alias" | "enable"))
-}
-
-fn is_interpreter(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    // `python3.12` is one as well.
-    let bare = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&bare)
 }
 
 /// Variables that a command sets itself, with the texts that they may hold.
@@ -399,158 +325,6 @@ impl CommandReader<'_> {
             add(place, Role::Script, mentions);
         }
     }
-
-    /// The texts that a token may stand for, without its quotes. Commands in it go to `inner`.
-    fn expand(
-        &self,
-        token: &str,
-        mut is_quoted: bool,
-        depth: usize,
-        inner: &mut Vec<String>,
-    ) -> Vec<String> {
-        let letters: Vec<char> = token.chars().collect();
-        let mut texts = Alternatives::default();
-        let mut at = 0;
-        while let Some(&letter) = letters.get(at) {
-            at += 1;
-            match letter {
-                '"' => is_quoted = !is_quoted,
-                '\'' if !is_quoted => {
-                    let end = position(&letters, at, |it| it == '\'');
-                    letters[at..end].iter().for_each(|letter| texts.push(*letter));
-                    at = end + 1;
-                }
-                '\\' => {
-                    letters.get(at).into_iter().for_each(|letter| texts.push(*letter));
-                    at += 1;
-                }
-                '`' => {
-                    let end = position(&letters, at, |it| it == '`');
-                    inner.push(letters[at..end].iter().collect());
-                    texts.push(UNKNOWN);
-                    at = end + 1;
-                }
-                '$' => match letters.get(at) {
-                    Some('(') => {
-                        let end = balanced(&letters, at, is_quoted, 0);
-                        inner.push(letters[at + 1..end].iter().collect());
-                        texts.push(UNKNOWN);
-                        at = end + 1;
-                    }
-                    Some('{') => {
-                        let end = balanced(&letters, at, is_quoted, 0);
-                        let content: String = letters[at + 1..end].iter().collect();
-                        texts.extend(&self.parameter(&content, is_quoted, depth, inner));
-                        at = end + 1;
-                    }
-                    // `$'…'` and `$"…"`.
-                    Some('\'' | '"') if !is_quoted => {}
-                    _ => {
-                        let end = position(&letters, at, |it| !is_name(it));
-                        // `$1`, `$@`.
-                        let end = if end == at { (at + 1).min(letters.len()) } else { end };
-                        let name: String = letters[at..end].iter().collect();
-                        texts.extend(&self.variable(&name));
-                        at = end;
-                    }
-                },
-                '~' if texts.are_empty() && !is_quoted => match (letters.get(at), self.home) {
-                    (Some('/') | None, Some(home)) => {
-                        texts.extend(&[home.to_string_lossy().into_owned()]);
-                    }
-                    (Some('+'), _) => {
-                        texts.push('.');
-                        at += 1;
-                    }
-                    _ => texts.push('~'),
-                },
-                '{' if !is_quoted && letters.get(at..).is_some_and(|rest| rest.contains(&'}')) => {
-                    // A list of words.
-                    texts.push(UNKNOWN);
-                    at = position(&letters, at, |it| it == '}') + 1;
-                }
-                letter => texts.push(letter),
-            }
-        }
-        self.cut.set(self.cut.get() || texts.is_cut);
-        texts.texts
-    }
-
-    /// The texts that `${…}` may stand for: the value, or the word that stands in for it, such as `b` in `${a:-b}`
-    /// and `${a/x/b}`.
-    fn parameter(
-        &self,
-        content: &str,
-        is_quoted: bool,
-        depth: usize,
-        inner: &mut Vec<String>,
-    ) -> Vec<String> {
-        let start = content.trim_start_matches(['!', '#']);
-        let name = start.trim_start_matches(is_name);
-        let (name, rest) = start.split_at(start.len() - name.len());
-        let operator = rest.trim_start_matches(':').chars().next();
-        let word = rest.trim_start_matches(|it| ":-=+?#%/^,@".contains(it));
-        let word = match (operator, word.split_once('/')) {
-            (Some('/'), Some((_, instead))) => instead,
-            _ => word,
-        };
-        if depth > DEEPEST {
-            inner.push(word.to_owned());
-            return self.variable(name);
-        }
-        let words = self.expand(word, is_quoted, depth + 1, inner);
-        let stands_in = matches!(operator, Some('-' | '=' | '+' | '?' | '/'));
-        let words = words.into_iter().filter(|it| stands_in && !it.is_empty());
-        self.variable(name).into_iter().chain(words).collect()
-    }
-
-    /// The texts that a variable may stand for.
-    fn variable(&self, name: &str) -> Vec<String> {
-        let first = match self.home {
-            _ if PROJECT.contains(&name) => ".".to_owned(),
-            Some(home) if name == "HOME" => home.to_string_lossy().into_owned(),
-            _ => UNKNOWN.to_string(),
-        };
-        let assigned = self.assigned.get(name).into_iter().flatten().cloned();
-        std::iter::once(first).chain(assigned).collect()
-    }
-}
-
-/// The texts that one word may be.
-struct Alternatives {
-    texts: Vec<String>,
-    is_cut: bool,
-}
-
-impl Default for Alternatives {
-    fn default() -> Self {
-        Self { texts: vec![String::new()], is_cut: false }
-    }
-}
-
-impl Alternatives {
-    fn are_empty(&self) -> bool {
-        self.texts.iter().all(String::is_empty)
-    }
-
-    fn push(&mut self, letter: char) {
-        self.texts.iter_mut().for_each(|text| text.push(letter));
-    }
-
-    /// Continues with each of these.
-    fn extend(&mut self, endings: &[String]) {
-        let texts = endings
-            .iter()
-            .flat_map(|ending| self.texts.iter().map(move |text| format!("{text}{ending}")));
-        let mut texts: Vec<String> = texts.take(MOST_ALTERNATIVES + 1).collect();
-        self.is_cut |= texts.len() > MOST_ALTERNATIVES;
-        texts.truncate(MOST_ALTERNATIVES);
-        self.texts = texts;
-    }
-}
-
-fn is_name(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 /// The script that an interpreter runs, whose words these are.
@@ -601,46 +375,6 @@ fn script_pattern(words: &[String], mentions: &mut Vec<Mention>) {
     if let Some(word) = words.first().filter(|word| is_pattern(word)) {
         add(word, Role::Script, mentions);
     }
-}
-
-/// The words before a command, and its own.
-fn without_prefix(texts: &[String]) -> (&[String], &[String]) {
-    let is_before = |text: &&String| KEYWORDS.contains(&text.as_str()) || is_assignment(text);
-    texts.split_at(texts.iter().take_while(is_before).count())
-}
-
-fn name_of(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
-}
-
-/// Whether a command runs what a variable or another command holds.
-fn runs_variable(texts: &[String]) -> bool {
-    let (_, words) = without_prefix(texts);
-    let Some((program, arguments)) = words.split_first() else { return false };
-    let is_unknown = |word: &String| word.starts_with(UNKNOWN);
-    is_unknown(program) || RUNNERS.contains(&name_of(program)) && arguments.iter().any(is_unknown)
-}
-
-/// Whether a command runs nothing, whatever it is given.
-fn is_harmless(texts: &[String]) -> bool {
-    let (_, words) = without_prefix(texts);
-    let Some(program) = words.first() else { return true };
-    let name = program.as_str();
-    only_reads(words)
-        || TESTS.contains(&name)
-        || BUILTINS.contains(&name)
-        || matches!(name, "case" | "done" | "esac" | "fi" | "for" | "in" | "}")
-}
-
-/// Whether a command only reads what it is given. `rg` may be told to run something for it.
-fn only_reads(words: &[String]) -> bool {
-    let Some((program, arguments)) = words.split_first() else { return false };
-    let usual = ["/usr/bin/", "/bin/"].iter().find_map(|place| program.strip_prefix(place));
-    let name = usual.unwrap_or(program);
-    let is_helper = |word: &String| {
-        ["--pre", "--host"].iter().any(|it| word.starts_with(it)) || word.starts_with(UNKNOWN)
-    };
-    READERS.contains(&name) && !(name == "rg" && arguments.iter().any(is_helper))
 }
 
 /// Whether text that goes there can be found again.
