@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use centurion_config::settings::Level;
 use centurion_hooks::events::PreToolUse;
 use centurion_hooks::{
-    Common, Delegate, DelegateFuture, Event, HookOrigin, HookResponse, HookRules, HookSet,
-    HookSource, HookStarted, HookWatcher, Hooks, LateReply, ModelRequest, Scope, Surroundings,
+    Common, Delegate, DelegateFuture, Event, HookOrigin, HookResponse, HookRules, HookScope,
+    HookSet, HookSource, HookStarted, HookWatcher, Hooks, LateReply, ModelRequest, Surroundings,
     ToolCall,
 };
 use centurion_permissions::Access;
@@ -141,6 +141,6 @@ fn main() {
         black_box(hooks.is_empty_for(black_box(Event::PreToolUse)));
     });
     measure("a call without hooks", CALL, || drop(fire()));
-    let _others = hooks.add(Scope::Session, others());
+    let _others = hooks.add(HookScope::Session, others());
     measure("a call with a hundred hooks for other tools", CALL, || drop(fire()));
 }

@@ -44,7 +44,7 @@ pub struct Surroundings {
 
 /// The agents for which a set of hooks counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum HookScope {
     /// All of them.
     Session,
     /// One; `None` is the main agent.
@@ -79,7 +79,7 @@ struct State {
 
 struct Registered {
     id: u64,
-    scope: Scope,
+    scope: HookScope,
     set: HookSet,
     /// For each hook of the set, whether it was to run once and has.
     spent: Vec<AtomicBool>,
@@ -93,15 +93,15 @@ pub struct Registration {
 }
 
 impl Registered {
-    fn new(id: u64, scope: Scope, set: HookSet) -> Arc<Self> {
+    fn new(id: u64, scope: HookScope, set: HookSet) -> Arc<Self> {
         let spent = set.hooks().iter().map(|_| AtomicBool::new(false)).collect();
         Arc::new(Self { id, scope, set, spent })
     }
 
     fn counts_in(&self, agent: Option<&AgentId>) -> bool {
         match &self.scope {
-            Scope::Session => true,
-            Scope::Agent(own) => own.as_ref() == agent,
+            HookScope::Session => true,
+            HookScope::Agent(own) => own.as_ref() == agent,
         }
     }
 
@@ -135,7 +135,7 @@ impl Hooks {
     }
 
     /// Adds a set behind the present ones.
-    pub fn add(&self, scope: Scope, set: HookSet) -> Registration {
+    pub fn add(&self, scope: HookScope, set: HookSet) -> Registration {
         let mut state = self.0.state();
         let id = state.next_id;
         state.next_id += 1;

@@ -36,7 +36,7 @@ pub use handler::{
     PromptAction, Waiting,
 };
 pub use hook_set::{Frontmatter, HookSet};
-pub use hooks::{Hooks, ListedHook, Registration, Scope, Surroundings};
+pub use hooks::{HookScope, Hooks, ListedHook, Registration, Surroundings};
 pub use input::{Common, EffortLevel, EventInput, McpServer, ToolCall};
 pub use origin::{HookOrigin, HookProblem, HookSource, PluginSource};
 pub use output::{

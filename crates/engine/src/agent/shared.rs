@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Weak};
 
-use centurion_hooks::{HookSet, Registration, Scope};
+use centurion_hooks::{HookScope, HookSet, Registration};
 use centurion_journal::JournalError;
 use centurion_model::Model;
 use centurion_permissions::Mode;
@@ -295,7 +295,7 @@ impl Shared {
 
     /// Puts the hooks of the host in the place of earlier ones.
     pub(crate) fn set_host_hooks(&self, set: HookSet) {
-        let registration = self.delegation.builder.hooks.add(Scope::Session, set);
+        let registration = self.delegation.builder.hooks.add(HookScope::Session, set);
         // The earlier ones go when these are in force: no event falls in between.
         let earlier = self.added.lock().hooks.replace(registration);
         drop(earlier);
@@ -309,13 +309,13 @@ impl Shared {
         }
         added.leads_functions = functions.map(|functions| {
             let set = HookSet::from_host(functions);
-            (functions.clone(), self.delegation.builder.hooks.add(Scope::Session, set))
+            (functions.clone(), self.delegation.builder.hooks.add(HookScope::Session, set))
         });
     }
 
     /// Puts the hooks of plugins, and what hosts are told of these, in the place of earlier ones.
     pub(crate) fn set_plugins(&self, plugins: InitPlugins, hooks: Vec<HookSet>) {
-        let add = |set| self.delegation.builder.hooks.add(Scope::Session, set);
+        let add = |set| self.delegation.builder.hooks.add(HookScope::Session, set);
         let registered = hooks.into_iter().map(add).collect();
         let mut added = self.added.lock();
         added.plugins = plugins;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use centurion_config::agents::AgentEffort;
 use centurion_config::skills::{SkillDefinition, SkillSource};
-use centurion_hooks::{Frontmatter, HookOrigin, HookSet, HookSource, Registration, Scope};
+use centurion_hooks::{Frontmatter, HookOrigin, HookScope, HookSet, HookSource, Registration};
 use centurion_journal::transcript::UsedSkill;
 use centurion_permissions::{Role, Rule, RuleOrigin};
 use centurion_protocol::Effort;
@@ -233,7 +233,7 @@ impl Agent {
             self.inform("warning", format!("skill `{}`: {problem}", skill.name));
         }
         let set = if self.identity.is_main() { set } else { set.as_subagent() };
-        let registration = builder.hooks.add(Scope::Agent(self.identity.id.clone()), set);
+        let registration = builder.hooks.add(HookScope::Agent(self.identity.id.clone()), set);
         state.hooks.insert(skill.name.clone(), registration);
     }
 

@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use centurion_config::agent_memory::AgentMemory;
-use centurion_hooks::{Registration, Scope};
+use centurion_hooks::{HookScope, Registration};
 use centurion_mcp::Connection;
 use centurion_model::SystemPrompt;
 use centurion_permissions::{Role, Rule, RuleError, RuleOrigin};
@@ -512,7 +512,7 @@ fn with_own(inherited: &Arc<Servers>, brought: &BroughtServers) -> Arc<Servers> 
 fn register_hooks(shared: &Shared, task: &Task, brought: &[BroughtHooks]) -> Vec<Registration> {
     let register = |brought| {
         let set = hook_set(shared, Some(&task.id), &task.spec.agent_type, brought).as_subagent();
-        shared.delegation.builder.hooks.add(Scope::Agent(Some(task.id.clone())), set)
+        shared.delegation.builder.hooks.add(HookScope::Agent(Some(task.id.clone())), set)
     };
     brought.iter().map(register).collect()
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use centurion_config::agents::{ActiveAgent, AgentDefinition};
-use centurion_hooks::{Registration, Scope};
+use centurion_hooks::{HookScope, Registration};
 use centurion_permissions::Role;
 use centurion_protocol::markup::contain;
 
@@ -186,7 +186,7 @@ impl MainAgent {
         let hooks = &shared.delegation.builder.hooks;
         let agent = identity.kind.as_deref().unwrap_or_default();
         let register =
-            |brought| hooks.add(Scope::Agent(None), hook_set(shared, None, agent, brought));
+            |brought| hooks.add(HookScope::Agent(None), hook_set(shared, None, agent, brought));
         self.hooks.iter().map(register).collect()
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use centurion_config::agent_memory::AgentMemory;
 use centurion_config::agents::{ActiveAgent, AgentCatalog};
-use centurion_hooks::Scope;
+use centurion_hooks::HookScope;
 use centurion_journal::transcript::{Loaded, NotOneTurn, UsedSkill};
 use centurion_journal::{Journal, JournalError, Stamp};
 use centurion_protocol::RecordId;
@@ -350,7 +350,8 @@ fn agent_builder(
 ) -> AgentBuilder {
     let env_file = options.storage.output_dir.join("hook-environment.sh");
     let hooks = session_hooks(options, env_file.clone()).build(session);
-    let settings_hooks = hooks.add(Scope::Session, std::mem::take(&mut options.extensions.hooks));
+    let settings_hooks =
+        hooks.add(HookScope::Session, std::mem::take(&mut options.extensions.hooks));
     let users_env_file = options.base.env.get("CLAUDE_ENV_FILE").map(PathBuf::from);
     let tools = tools(options);
     let (storage, agents) = (&options.storage, &mut options.agents);

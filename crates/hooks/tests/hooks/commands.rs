@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use centurion_config::settings::Level;
 use centurion_hooks::events::{SessionEnd, SessionStart, UserPromptSubmit};
-use centurion_hooks::{HookOutcome, Scope, ToolDecision};
+use centurion_hooks::{HookOutcome, HookScope, ToolDecision};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -61,7 +61,7 @@ async fn a_program_with_arguments_needs_no_shell() {
     let handler = json!({"type": "command", "command": "printf", "args":
         ["%s|", "$HOME", "${CLAUDE_PLUGIN_ROOT}/x", "${user_config.api-key}", "a b"]});
     let hooks = json!({"UserPromptSubmit": [{"hooks": [handler]}]});
-    stage.keep(Scope::Session, &plugin("/plugin root".into()), &hooks);
+    stage.keep(HookScope::Session, &plugin("/plugin root".into()), &hooks);
     assert_eq!(stage.prompt().await.effects.context, ["$HOME|/plugin root/x|k e y|a b|"]);
 }
 
@@ -73,7 +73,7 @@ async fn a_command_knows_the_project_the_plugin_and_the_file_for_variables() {
     let handler = json!({"type": "command", "command": print});
     let groups = json!([{"hooks": [handler]}]);
     let hooks = json!({"UserPromptSubmit": groups, "SessionStart": groups});
-    stage.keep(Scope::Session, &plugin("/root".into()), &hooks);
+    stage.keep(HookScope::Session, &plugin("/root".into()), &hooks);
     let project = stage.scratch.project().display().to_string();
     let expected = |file: &str| format!("m|{project}|/root|/root/data|k e y|{file}|{project}");
     assert_eq!(stage.prompt().await.effects.context, [expected("")]);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use centurion_config::settings::Level;
-use centurion_hooks::{HookSet, Scope, ToolDecision};
+use centurion_hooks::{HookScope, HookSet, ToolDecision};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -59,7 +59,7 @@ async fn a_servers_tool_gets_parts_of_the_event() {
 fn host(stage: &Stage, count: usize) {
     let ids: Vec<_> = (0..count).map(|number| number.to_string()).collect();
     let set = HookSet::from_host(&json!({"PreToolUse": [{"hookCallbackIds": ids}]}));
-    std::mem::forget(stage.hooks.add(Scope::Session, set));
+    std::mem::forget(stage.hooks.add(HookScope::Session, set));
 }
 
 #[tokio::test]

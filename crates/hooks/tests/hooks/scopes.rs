@@ -2,7 +2,7 @@
 
 use centurion_config::settings::{HookLimits, Level, Origin};
 use centurion_hooks::{
-    Common, Event, Frontmatter, HookOrigin, HookRules, HookSet, HookSource, Scope,
+    Common, Event, Frontmatter, HookOrigin, HookRules, HookScope, HookSet, HookSource,
 };
 use centurion_protocol::AgentId;
 use serde_json::{Value, json};
@@ -46,8 +46,8 @@ async fn a_copy_in_another_settings_file_does_not_run_again() {
     stage.settings(Level::User, &before("Bash", "same"));
     stage.settings(Level::Project, &before("*", "same"));
     let origin = plugin("/p".into());
-    stage.keep(Scope::Session, &origin, &before("Bash", "same"));
-    stage.keep(Scope::Session, &origin, &before("Bash", "same"));
+    stage.keep(HookScope::Session, &origin, &before("Bash", "same"));
+    stage.keep(HookScope::Session, &origin, &before("Bash", "same"));
     stage.bash(&stage.common(), "ls").await;
     // Once for the settings, and once for each copy of the plugin.
     assert_eq!(ran(&stage), ["same"; 3]);
@@ -59,7 +59,7 @@ async fn hooks_of_an_agent_are_its_own_and_go_with_it() {
     let agent = Some(AgentId::new("a1"));
     let origin = HookOrigin::new(HookSource::Agent("scout".into()));
     stage.settings(Level::User, &before("Bash", "all"));
-    let own = stage.add(Scope::Agent(agent.clone()), &origin, &before("Bash", "own"));
+    let own = stage.add(HookScope::Agent(agent.clone()), &origin, &before("Bash", "own"));
     let child = Common { agent_id: agent, ..stage.common() };
     stage.bash(&child, "ls").await;
     assert_eq!(ran(&stage), ["all", "own"]);
@@ -75,7 +75,7 @@ async fn a_session_without_hooks_for_an_event_knows_it_at_once() {
     let stage = Stage::new();
     assert!(Event::all().all(|event| stage.hooks.is_empty_for(event)));
     let origin = plugin("/p".into());
-    let registration = stage.add(Scope::Session, &origin, &before("Bash", "x"));
+    let registration = stage.add(HookScope::Session, &origin, &before("Bash", "x"));
     assert!(!stage.hooks.is_empty_for(Event::PreToolUse));
     assert!(stage.hooks.is_empty_for(Event::Stop));
     let other = HookSet::from_value(&json!({"Stop": [{"hooks": [hook("x")]}]}), &origin);
@@ -93,13 +93,13 @@ async fn a_hook_that_runs_once_does_not_run_again() {
     hooks["PreToolUse"][0]["hooks"][0]["once"] = json!(true);
     let origin = HookOrigin::new(HookSource::Skill("deploy".into()));
     let set = HookSet::from_frontmatter(&hooks, &origin, Frontmatter::Skill);
-    let registration = stage.hooks.add(Scope::Session, set.clone());
+    let registration = stage.hooks.add(HookScope::Session, set.clone());
     stage.bash(&stage.common(), "ls").await;
     stage.bash(&stage.common(), "ls").await;
     assert_eq!(ran(&stage), ["once"]);
     // When the skill is used again, the hook runs again.
     drop(registration);
-    let _again = stage.hooks.add(Scope::Session, set);
+    let _again = stage.hooks.add(HookScope::Session, set);
     stage.bash(&stage.common(), "ls").await;
     assert_eq!(ran(&stage), ["once"]);
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use centurion_config::settings::Level;
 use centurion_hooks::events::{PreToolUse, PreToolVerdict, Stop, UserPromptSubmit};
 use centurion_hooks::{
-    Common, Delegate, DelegateFuture, Fired, HookOrigin, HookResponse, HookRules, HookSet,
-    HookSource, HookStarted, HookWatcher, Hooks, LateReply, ModelRequest, PluginSource,
-    Registration, Scope, Surroundings, ToolCall,
+    Common, Delegate, DelegateFuture, Fired, HookOrigin, HookResponse, HookRules, HookScope,
+    HookSet, HookSource, HookStarted, HookWatcher, Hooks, LateReply, ModelRequest, PluginSource,
+    Registration, Surroundings, ToolCall,
 };
 use centurion_permissions::Access;
 use centurion_protocol::{Env, SeededWorld, SystemWorld, ToolUseId, World as _};
@@ -83,14 +83,14 @@ impl Stage {
 
     /// Puts hooks of a settings file in force for the rest of the test.
     pub(crate) fn settings(&self, level: Level, hooks: &Value) {
-        self.keep(Scope::Session, &HookOrigin::new(HookSource::Settings(level)), hooks);
+        self.keep(HookScope::Session, &HookOrigin::new(HookSource::Settings(level)), hooks);
     }
 
-    pub(crate) fn keep(&self, scope: Scope, origin: &HookOrigin, hooks: &Value) {
+    pub(crate) fn keep(&self, scope: HookScope, origin: &HookOrigin, hooks: &Value) {
         std::mem::forget(self.add(scope, origin, hooks));
     }
 
-    pub(crate) fn add(&self, scope: Scope, origin: &HookOrigin, hooks: &Value) -> Registration {
+    pub(crate) fn add(&self, scope: HookScope, origin: &HookOrigin, hooks: &Value) -> Registration {
         let set = HookSet::from_value(hooks, origin);
         assert!(set.problems().is_empty(), "{:?}", set.problems());
         self.hooks.add(scope, set)
