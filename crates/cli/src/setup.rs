@@ -16,7 +16,7 @@ use centurion_engine::{
 };
 use centurion_host::{Answerers, Attachment, ForServers, HostChannel, ModelLimits, OutputQueue};
 use centurion_mcp::Pool;
-use centurion_model::{Access, KeyHelper, Model, SharedDisplay};
+use centurion_model::{KeyHelper, Model, ModelAccess, SharedDisplay};
 use centurion_permissions::Policy;
 use centurion_protocol::{Env, SessionId, Thinking, World, bounded};
 use centurion_sandbox::Proxy;
@@ -241,7 +241,7 @@ impl RunWishes<'_> {
             let helper = HelperCommand::new(command.value, Arc::clone(env), cwd.to_owned());
             Arc::new(helper) as Arc<dyn KeyHelper>
         });
-        let access = Access {
+        let access = ModelAccess {
             names: settings.model_overrides().into_iter().collect(),
             key_helper: helper,
             extras: args.model.extras(),
@@ -419,7 +419,7 @@ async fn open_model(
     chosen: Option<&str>,
     limits: &ModelLimits,
     env: &Arc<Env>,
-    access: &Access,
+    access: &ModelAccess,
     world: &Arc<dyn World>,
 ) -> anyhow::Result<Model> {
     let open = |name| Model::open_with(name, env, access.clone(), Arc::clone(world));

@@ -9,17 +9,17 @@ use crate::{RequestExtras, ServedNames};
 
 /// The settings for access to models.
 #[derive(Clone, Default)]
-pub struct Access {
+pub struct ModelAccess {
     pub names: ServedNames,
     /// Provides the key of the Messages API where the environment has none.
     pub key_helper: Option<Arc<dyn KeyHelper>>,
     pub extras: RequestExtras,
 }
 
-impl fmt::Debug for Access {
+impl fmt::Debug for ModelAccess {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Access")
+            .debug_struct("ModelAccess")
             .field("names", &self.names)
             .field("key_helper", &self.key_helper.is_some())
             .field("extras", &self.extras)

@@ -22,8 +22,8 @@ pub use reader::AnthropicReader;
 use crate::catalog::ModelInfo;
 use crate::http::{self, Http};
 use crate::{
-    Access, ErrorKind, EventStream, KeyFuture, KeyHelper, ModelError, OpenError, Provider, Request,
-    RequestExtras, ServedNames, sse,
+    ErrorKind, EventStream, KeyFuture, KeyHelper, ModelAccess, ModelError, OpenError, Provider,
+    Request, RequestExtras, ServedNames, sse,
 };
 
 const DEFAULT_BASE: &str = "https://api.anthropic.com";
@@ -81,7 +81,7 @@ impl Anthropic {
     }
 
     /// The same with the user's access settings.
-    pub(crate) fn with(self, access: &Access) -> Self {
+    pub(crate) fn with(self, access: &ModelAccess) -> Self {
         // With a key in the environment, no helper is needed.
         let helper = access.key_helper.clone().filter(|_| self.key_source == "none");
         let key_source = if helper.is_some() { "apiKeyHelper" } else { self.key_source };

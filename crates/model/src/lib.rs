@@ -28,7 +28,7 @@ mod sse;
 #[cfg(test)]
 mod testing;
 
-pub use access::{Access, KeyError, KeyFuture, KeyHelper};
+pub use access::{KeyError, KeyFuture, KeyHelper, ModelAccess};
 pub use answer::{Answer, AnswerBuilder, CutOff};
 pub use anthropic::{Anthropic, AnthropicReader};
 pub use body::ChunkedBody;

@@ -13,7 +13,7 @@ use crate::discover::{self, Search};
 use crate::gate::Gate;
 use crate::open::{Opened, Opening};
 use crate::retry::{Attempts, ModelStream, Patience, RetryPolicy};
-use crate::{Access, Gates, OpenError, Provider, Request};
+use crate::{Gates, ModelAccess, OpenError, Provider, Request};
 
 /// An opened provider, ready for requests. Cloning shares it.
 #[derive(Clone)]
@@ -65,14 +65,14 @@ impl Model {
         env: &Env,
         world: Arc<dyn World>,
     ) -> Result<Self, OpenError> {
-        Self::open_with(spec, env, Access::default(), world).await
+        Self::open_with(spec, env, ModelAccess::default(), world).await
     }
 
     /// The same, with the user's access settings.
     pub async fn open_with(
         spec: Option<&str>,
         env: &Env,
-        access: Access,
+        access: ModelAccess,
         world: Arc<dyn World>,
     ) -> Result<Self, OpenError> {
         Self::open_among(spec, env, access, world, discover::USUAL).await
@@ -81,7 +81,7 @@ impl Model {
     pub(crate) async fn open_among(
         spec: Option<&str>,
         env: &Env,
-        access: Access,
+        access: ModelAccess,
         world: Arc<dyn World>,
         search: Search<'_>,
     ) -> Result<Self, OpenError> {

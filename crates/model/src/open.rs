@@ -16,7 +16,7 @@ use crate::anthropic::Anthropic;
 use crate::catalog::Aliases;
 use crate::discover::{self, Found, Search};
 use crate::openai::OpenAi;
-use crate::{Access, Provider, ProviderKind, cassette, script};
+use crate::{ModelAccess, Provider, ProviderKind, cassette, script};
 
 /// The reason that no model could be opened, and the remedy.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(crate) struct Opened {
 pub(crate) struct Opening<'a> {
     pub(crate) env: &'a Env,
     pub(crate) aliases: &'a Aliases,
-    pub(crate) access: &'a Access,
+    pub(crate) access: &'a ModelAccess,
     pub(crate) world: &'a Arc<dyn World>,
     /// The addresses of servers to try when the environment names none.
     pub(crate) search: Search<'a>,

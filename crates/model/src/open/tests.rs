@@ -25,7 +25,7 @@ async fn open_among(
         ports.iter().map(|port| UsualAddress { kind: "Test", port: *port }).collect();
     // A busy machine may take its time; only the silent server makes the test wait this long.
     let search = Search { places: &places, patience: Duration::from_secs(2) };
-    Model::open_among(spec, &Env::new(env), Access::default(), world(), search).await
+    Model::open_among(spec, &Env::new(env), ModelAccess::default(), world(), search).await
 }
 
 fn offers(names: &[&str]) -> Server {
