@@ -96,7 +96,7 @@ pub(crate) enum ScheduleError {
 }
 
 /// A requested schedule.
-pub(crate) struct Wish {
+pub(crate) struct ScheduleRequest {
     pub(crate) cron: String,
     pub(crate) prompt: String,
     pub(crate) recurring: bool,
@@ -141,9 +141,13 @@ impl Schedules {
         table
     }
 
-    pub(crate) fn create(&self, queue: &Queue, wish: Wish) -> Result<ScheduleEntry, ScheduleError> {
-        let cron = Expression::parse(&wish.cron)?;
-        if wish.prompt.trim().is_empty() {
+    pub(crate) fn create(
+        &self,
+        queue: &Queue,
+        request: ScheduleRequest,
+    ) -> Result<ScheduleEntry, ScheduleError> {
+        let cron = Expression::parse(&request.cron)?;
+        if request.prompt.trim().is_empty() {
             return Err(ScheduleError::NoPrompt);
         }
         let mut table = self.table(queue);
@@ -156,7 +160,7 @@ impl Schedules {
         };
         let is_taken = |id: &str| table.iter().any(|entry| entry.schedule.id == id);
         let id = notes::new_id(&*self.clock.world, is_taken);
-        let Wish { prompt, recurring, durable, .. } = wish;
+        let ScheduleRequest { prompt, recurring, durable, .. } = request;
         let schedule = Schedule { id, cron, prompt, recurring, created: created.into() };
         if schedule.expires().is_some_and(|end| next > end) {
             let (cron, next) = (schedule.cron.into(), moment(next, &self.zone));

@@ -56,7 +56,8 @@ impl Stage {
 
     fn create(&self, cron: &str, recurring: bool) -> Result<ScheduleEntry, ScheduleError> {
         let (cron, prompt) = (cron.to_owned(), format!("look at {cron}"));
-        self.schedules.create(&self.queue, Wish { cron, prompt, recurring, durable: false })
+        self.schedules
+            .create(&self.queue, ScheduleRequest { cron, prompt, recurring, durable: false })
     }
 
     /// Lets time pass, as measured by timers.
@@ -237,21 +238,21 @@ async fn there_are_fifty_at_most_each_with_an_id_of_its_own() {
 #[tokio::test]
 async fn what_cannot_be_scheduled_says_what_to_do() {
     let stage = Stage::new();
-    let wish = |cron: &str, prompt: &str, recurring, durable| Wish {
+    let request = |cron: &str, prompt: &str, recurring, durable| ScheduleRequest {
         cron: cron.to_owned(),
         prompt: prompt.to_owned(),
         recurring,
         durable,
     };
-    for (wish, expected) in [
-        (wish("soon", "x", true, false), "write it like `30 9 * * mon-fri`"),
-        (wish("0 0 31 2 *", "x", false, false), "never due"),
-        (wish("0 9 1 3 *", "x", true, false), "next due on 2026-03-01 09:00 UTC"),
-        (wish("0 9 1 3 *", "x", true, false), "set `recurring` to false"),
-        (wish("* * * * *", " \n", true, false), "the prompt is empty: say"),
-        (wish("* * * * *", "x", true, true), "leave `durable` out"),
+    for (request, expected) in [
+        (request("soon", "x", true, false), "write it like `30 9 * * mon-fri`"),
+        (request("0 0 31 2 *", "x", false, false), "never due"),
+        (request("0 9 1 3 *", "x", true, false), "next due on 2026-03-01 09:00 UTC"),
+        (request("0 9 1 3 *", "x", true, false), "set `recurring` to false"),
+        (request("* * * * *", " \n", true, false), "the prompt is empty: say"),
+        (request("* * * * *", "x", true, true), "leave `durable` out"),
     ] {
-        let error = stage.schedules.create(&stage.queue, wish).unwrap_err().to_string();
+        let error = stage.schedules.create(&stage.queue, request).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
     assert!(stage.ids().is_empty());
@@ -269,13 +270,13 @@ async fn what_cannot_be_recorded_is_not_in_force() {
     // No directory can be made below a file.
     let journal = Journal::new(file.join("t.jsonl"), stamp(), Arc::clone(&world), Redaction::Off);
     let schedules = Schedules::new(world, TimeZone::UTC, Arc::new(journal));
-    let wish = Wish {
+    let request = ScheduleRequest {
         cron: "* * * * *".to_owned(),
         prompt: "look".to_owned(),
         recurring: true,
         durable: true,
     };
-    let error = schedules.create(&stage.queue, wish).unwrap_err().to_string();
+    let error = schedules.create(&stage.queue, request).unwrap_err().to_string();
     assert!(error.contains("nothing was changed"), "{error}");
     assert!(schedules.list(&stage.queue).is_empty());
 }

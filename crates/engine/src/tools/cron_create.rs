@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::agent::Agent;
-use crate::schedule::{Wish, moment};
+use crate::schedule::{ScheduleRequest, moment};
 use crate::tools::cron_list::{entry, schedules_of};
 
 /// Schedules a prompt that you receive at its time, once or repeatedly. It arrives between your turns, after
@@ -49,14 +49,14 @@ impl Tool for CronCreate {
     async fn run(&self, input: CronCreateInput, _: &ToolContext) -> Result<ToolOutput, ToolError> {
         let shared = self.0.session()?;
         let schedules = schedules_of(&shared)?;
-        let wish = Wish {
+        let request = ScheduleRequest {
             cron: input.cron,
             prompt: input.prompt,
             recurring: input.recurring.unwrap_or(true),
             durable: input.durable.unwrap_or(false),
         };
         let made = schedules
-            .create(&shared.queue, wish)
+            .create(&shared.queue, request)
             .map_err(|error| ToolError::failed(error.to_string()))?;
         let zone = &schedules.zone;
         let (id, cron) = (&made.schedule.id, made.schedule.cron.as_str());
