@@ -25,6 +25,6 @@ pub use log::LogError;
 pub use names::{LEAD, MemberName, TeamName, TeamNameError};
 pub use tasks::{
     Actor, Happened, ListName, ListNameError, LogEntry, NewTask, Status, Task, TaskList,
-    TaskListError, TaskNumber, TaskRefusal, TeamTaskViews, Updated, Wish,
+    TaskListError, TaskNumber, TaskRefusal, TaskRequest, TeamTaskViews, Updated,
 };
 pub use view::{AppendedMessage, InboxEntry, TeamFiles};

@@ -13,7 +13,7 @@ use centurion_protocol::Timestamp;
 use thiserror::Error;
 
 pub use self::name::{ListName, ListNameError};
-pub use self::rules::{Actor, NewTask, TaskRefusal, Wish};
+pub use self::rules::{Actor, NewTask, TaskRefusal, TaskRequest};
 use self::state::Tasks;
 pub use self::state::{Happened, LogEntry, Status, Task, TaskNumber};
 pub use self::view::TeamTaskViews;
@@ -155,23 +155,27 @@ impl TaskList {
     }
 
     /// Returns the result of a change without making it.
-    pub fn judge(&mut self, actor: &Actor<'_>, wish: &Wish) -> Result<Updated, TaskListError> {
+    pub fn judge(
+        &mut self,
+        actor: &Actor<'_>,
+        request: &TaskRequest,
+    ) -> Result<Updated, TaskListError> {
         self.refresh()?;
-        let change = rules::update(&self.tasks, actor, wish)?;
-        Ok(self.tasks.outcome(wish.id, change.as_ref())?)
+        let change = rules::update(&self.tasks, actor, request)?;
+        Ok(self.tasks.outcome(request.id, change.as_ref())?)
     }
 
     /// Changes a task as requested, or refuses the whole request.
     pub fn update(
         &mut self,
         actor: &Actor<'_>,
-        wish: &Wish,
+        request: &TaskRequest,
         at: Timestamp,
     ) -> Result<Updated, TaskListError> {
         let mut locked = self.log.lock()?;
         self.tasks.take_in(locked.news()?);
-        let change = rules::update(&self.tasks, actor, wish)?;
-        let updated = self.tasks.outcome(wish.id, change.as_ref())?;
+        let change = rules::update(&self.tasks, actor, request)?;
+        let updated = self.tasks.outcome(request.id, change.as_ref())?;
         let Some(what) = change else { return Ok(updated) };
         let entry = LogEntry { at, by: actor.name.to_owned(), what };
         locked.append(&entry)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use centurion_hooks::events::TaskCreated;
 use centurion_permissions::Access;
-use centurion_team::{NewTask, Status, TeamName, Wish};
+use centurion_team::{NewTask, Status, TaskRequest, TeamName};
 use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -63,7 +63,8 @@ impl Tool for TaskCreate {
         let created = TaskCreated(hook_task(&number, &task, &desk.worker, team));
         let fired = self.0.fire(&created, &context.cancel).await;
         if let Some(reason) = fired.verdict.reason() {
-            let taken_back = Wish { status: Some(Status::Deleted), ..Wish::new(task.id) };
+            let taken_back =
+                TaskRequest { status: Some(Status::Deleted), ..TaskRequest::new(task.id) };
             desk.with(move |list, actor, now| list.update(actor, &taken_back, now)).await?;
             return Err(ToolError::failed(reason));
         }

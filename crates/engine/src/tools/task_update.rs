@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use centurion_hooks::events::TaskCompleted;
 use centurion_permissions::Access;
-use centurion_team::{Status, TaskNumber, TeamName, Updated, Wish};
+use centurion_team::{Status, TaskNumber, TaskRequest, TeamName, Updated};
 use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -58,11 +58,11 @@ impl From<TaskStatus> for Status {
 }
 
 impl TaskUpdateInput {
-    fn wish(self) -> Result<Wish, ToolError> {
+    fn request(self) -> Result<TaskRequest, ToolError> {
         let numbers = |given: Option<Vec<String>>| -> Result<Vec<TaskNumber>, ToolError> {
             given.unwrap_or_default().iter().map(|text| number(text)).collect()
         };
-        Ok(Wish {
+        Ok(TaskRequest {
             subject: self.subject,
             description: self.description,
             active_form: self.active_form,
@@ -71,7 +71,7 @@ impl TaskUpdateInput {
             add_blocks: numbers(self.add_blocks)?,
             add_blocked_by: numbers(self.add_blocked_by)?,
             metadata: self.metadata.unwrap_or_default(),
-            ..Wish::new(number(&self.task_id)?)
+            ..TaskRequest::new(number(&self.task_id)?)
         })
     }
 }
@@ -97,11 +97,11 @@ impl Tool for TaskUpdate {
         context: &ToolContext,
     ) -> Result<ToolOutput, ToolError> {
         let desk = TaskDesk::of(&self.0)?;
-        let wish = input.wish()?;
-        if wish.status == Some(Status::Completed) {
-            self.ask_hooks(&desk, &wish, context).await?;
+        let request = input.request()?;
+        if request.status == Some(Status::Completed) {
+            self.ask_hooks(&desk, &request, context).await?;
         }
-        let updated = desk.with(move |list, actor, now| list.update(actor, &wish, now)).await?;
+        let updated = desk.with(move |list, actor, now| list.update(actor, &request, now)).await?;
         let mut text = told(&updated);
         // The change is made, whether its owner can be told or not.
         if updated.fields.contains(&"owner")
@@ -119,10 +119,10 @@ impl TaskUpdate {
     async fn ask_hooks(
         &self,
         desk: &TaskDesk,
-        wish: &Wish,
+        request: &TaskRequest,
         context: &ToolContext,
     ) -> Result<(), ToolError> {
-        let asked = wish.clone();
+        let asked = request.clone();
         let judged = desk.with(move |list, actor, _| list.judge(actor, &asked)).await?;
         if judged.was.is_none() {
             return Ok(());

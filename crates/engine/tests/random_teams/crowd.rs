@@ -10,7 +10,9 @@ use std::time::Duration;
 use centurion_engine::Handle;
 use centurion_model::{EventStream, Provider, Request};
 use centurion_protocol::{StopReason, World};
-use centurion_team::{Actor, Happened, LogEntry, NewTask, Status, TaskList, TaskNumber, Wish};
+use centurion_team::{
+    Actor, Happened, LogEntry, NewTask, Status, TaskList, TaskNumber, TaskRequest,
+};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -170,7 +172,8 @@ fn prepare(stage: &Stage, dice: &Dice, tasks: usize) {
         if number > 1 && dice.chance(50) {
             let before = |_| TaskNumber((number - 1 - dice.below(20.min(number - 1))) as u64);
             let add_blocked_by = (0..=dice.below(2)).map(before).collect();
-            let wish = Wish { add_blocked_by, ..Wish::new(TaskNumber(number as u64)) };
+            let wish =
+                TaskRequest { add_blocked_by, ..TaskRequest::new(TaskNumber(number as u64)) };
             list.update(&lead, &wish, now).unwrap();
         }
     }

@@ -43,7 +43,7 @@ pub struct NewTask {
 
 /// A requested change of a task; fields that are `None` or empty stay.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct TaskRequest {
     pub id: TaskNumber,
     pub subject: Option<String>,
     pub description: Option<String>,
@@ -57,8 +57,8 @@ pub struct Wish {
     pub metadata: Map<String, Value>,
 }
 
-impl Wish {
-    /// A wish without changes.
+impl TaskRequest {
+    /// A request for no change so far.
     pub fn new(id: TaskNumber) -> Self {
         Self {
             id,
@@ -127,13 +127,13 @@ pub(super) fn create(tasks: &Tasks, new: NewTask) -> Result<Happened, TaskRefusa
     })
 }
 
-/// The change for a wish; `None` if it would change nothing.
+/// The change for a request; `None` if it would change nothing.
 pub(super) fn update(
     tasks: &Tasks,
     actor: &Actor<'_>,
-    wish: &Wish,
+    request: &TaskRequest,
 ) -> Result<Option<Happened>, TaskRefusal> {
-    let task = tasks.get(wish.id).ok_or(TaskRefusal::NotFound(wish.id))?;
+    let task = tasks.get(request.id).ok_or(TaskRefusal::NotFound(request.id))?;
     let holder = task.owner.as_deref().filter(|_| task.status != Status::Completed);
     if let Some(owner) = holder.filter(|owner| *owner != actor.name && !actor.is_lead) {
         return Err(TaskRefusal::Held {
@@ -142,38 +142,40 @@ pub(super) fn update(
             status: task.status,
         });
     }
-    if task.status == Status::Completed && !may_reopen(task, actor, wish) {
+    if task.status == Status::Completed && !may_reopen(task, actor, request) {
         return Err(TaskRefusal::Completed(task.id));
     }
-    let owner = new_owner(task, actor, wish)?;
-    let is_put_back =
-        wish.status.is_none() && task.status == Status::InProgress && owner.as_deref() == Some("");
-    let status = wish.status.or(is_put_back.then_some(Status::Pending));
+    let owner = new_owner(task, actor, request)?;
+    let is_put_back = request.status.is_none()
+        && task.status == Status::InProgress
+        && owner.as_deref() == Some("");
+    let status = request.status.or(is_put_back.then_some(Status::Pending));
     let status = status.filter(|status| *status != task.status);
-    check_status(tasks, task, actor, wish, owner.as_deref())?;
-    let add_blocks = check_dependencies(tasks, &wish.add_blocks, |other| (task.id, other))?;
-    let add_blocked_by = check_dependencies(tasks, &wish.add_blocked_by, |other| (other, task.id))?;
+    check_status(tasks, task, actor, request, owner.as_deref())?;
+    let add_blocks = check_dependencies(tasks, &request.add_blocks, |other| (task.id, other))?;
+    let add_blocked_by =
+        check_dependencies(tasks, &request.add_blocked_by, |other| (other, task.id))?;
     check_circle_of_both(tasks, &add_blocks, &add_blocked_by)?;
     let add_blocks = new_ones(&add_blocks, &task.blocks);
     let add_blocked_by = new_ones(&add_blocked_by, &task.blocked_by);
     let is_new = |new: &String, old: Option<&str>| Some(new.as_str()) != old;
     let change = Happened::Changed {
         id: task.id,
-        subject: wish
+        subject: request
             .subject
             .as_deref()
             .map(subject)
             .transpose()?
             .filter(|new| is_new(new, Some(&task.subject))),
-        description: field("description", wish.description.as_deref(), LONG)?
+        description: field("description", request.description.as_deref(), LONG)?
             .filter(|new| is_new(new, Some(&task.description))),
-        active_form: field("activeForm", wish.active_form.as_deref(), SHORT)?
+        active_form: field("activeForm", request.active_form.as_deref(), SHORT)?
             .filter(|new| is_new(new, task.active_form.as_deref())),
         status,
         owner: owner.filter(|new| is_new(new, Some(task.owner.as_deref().unwrap_or_default()))),
         add_blocks,
         add_blocked_by,
-        metadata: metadata(&task.metadata, wish.metadata.clone())?,
+        metadata: metadata(&task.metadata, request.metadata.clone())?,
     };
     let nothing = Happened::Changed {
         id: task.id,
@@ -191,16 +193,21 @@ pub(super) fn update(
 
 /// Whether a completed task can be changed in this way: its owner and the lead can reopen or delete it, and completing
 /// it again changes nothing.
-fn may_reopen(task: &Task, actor: &Actor<'_>, wish: &Wish) -> bool {
+fn may_reopen(task: &Task, actor: &Actor<'_>, request: &TaskRequest) -> bool {
     let is_its_owner = task.owner.as_deref() == Some(actor.name);
-    let only_says_so = *wish == Wish { status: Some(Status::Completed), ..Wish::new(wish.id) };
-    only_says_so || ((actor.is_lead || is_its_owner) && wish.status != Some(Status::Completed))
+    let only_says_so =
+        *request == TaskRequest { status: Some(Status::Completed), ..TaskRequest::new(request.id) };
+    only_says_so || ((actor.is_lead || is_its_owner) && request.status != Some(Status::Completed))
 }
 
-/// The new owner of the task, if the wish names or implies one.
-fn new_owner(task: &Task, actor: &Actor<'_>, wish: &Wish) -> Result<Option<String>, TaskRefusal> {
-    let begins = matches!(wish.status, Some(Status::InProgress | Status::Completed));
-    let name = wish.owner.as_deref().map(str::trim);
+/// The new owner of the task, if the request names or implies one.
+fn new_owner(
+    task: &Task,
+    actor: &Actor<'_>,
+    request: &TaskRequest,
+) -> Result<Option<String>, TaskRefusal> {
+    let begins = matches!(request.status, Some(Status::InProgress | Status::Completed));
+    let name = request.owner.as_deref().map(str::trim);
     // A task that is begun or done has an owner: an empty name is ignored.
     if let Some(name) = name.filter(|name| !(begins && name.is_empty())) {
         let is_for_another = !name.is_empty() && name != actor.name;
@@ -214,7 +221,7 @@ fn new_owner(task: &Task, actor: &Actor<'_>, wish: &Wish) -> Result<Option<Strin
         }
         return Ok(Some(name.to_owned()));
     }
-    Ok(match wish.status {
+    Ok(match request.status {
         // Starting or finishing a task claims it.
         _ if begins && task.owner.is_none() => Some(actor.name.to_owned()),
         Some(Status::Pending) if task.status == Status::InProgress => Some(String::new()),
@@ -226,10 +233,10 @@ fn check_status(
     tasks: &Tasks,
     task: &Task,
     actor: &Actor<'_>,
-    wish: &Wish,
+    request: &TaskRequest,
     owner: Option<&str>,
 ) -> Result<(), TaskRefusal> {
-    let Some(status @ (Status::InProgress | Status::Completed)) = wish.status else {
+    let Some(status @ (Status::InProgress | Status::Completed)) = request.status else {
         return Ok(());
     };
     if status == task.status {
@@ -257,7 +264,7 @@ fn check_status(
     let mut by: BTreeSet<TaskNumber> = tasks.open_blockers(task).into_iter().collect();
     let is_open =
         |id: &&TaskNumber| tasks.get(**id).is_some_and(|it| it.status != Status::Completed);
-    by.extend(wish.add_blocked_by.iter().filter(is_open));
+    by.extend(request.add_blocked_by.iter().filter(is_open));
     if by.is_empty() {
         return Ok(());
     }
@@ -305,7 +312,7 @@ fn waits_for(tasks: &Tasks, task: TaskNumber, other: TaskNumber) -> bool {
     false
 }
 
-/// Refuses a circle through both lists of one wish: a blocker in it must not wait for a task that it blocks.
+/// Refuses a circle through both lists of one request: a blocker in it must not wait for a task that it blocks.
 fn check_circle_of_both(
     tasks: &Tasks,
     blocks: &BTreeSet<TaskNumber>,

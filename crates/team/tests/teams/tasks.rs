@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use centurion_protocol::Timestamp;
 use centurion_team::{
     Actor, ListName, NewTask, Status, Task, TaskList, TaskListError, TaskNumber, TaskRefusal,
-    TeamName, TeamTaskViews, Updated, Wish,
+    TaskRequest, TeamName, TeamTaskViews, Updated,
 };
 use proptest::prelude::*;
 
@@ -34,24 +34,24 @@ fn create(list: &mut TaskList, subject: &str) -> TaskNumber {
     list.create(&actor("team-lead", &members()), task, now()).unwrap().id
 }
 
-fn update(list: &mut TaskList, by: &str, wish: &Wish) -> Result<Updated, TaskRefusal> {
-    match list.update(&actor(by, &members()), wish, now()) {
+fn update(list: &mut TaskList, by: &str, request: &TaskRequest) -> Result<Updated, TaskRefusal> {
+    match list.update(&actor(by, &members()), request, now()) {
         Ok(updated) => Ok(updated),
         Err(TaskListError::Refused(refusal)) => Err(refusal),
         Err(error) => panic!("{error}"),
     }
 }
 
-fn status(id: TaskNumber, status: Status) -> Wish {
-    Wish { status: Some(status), ..Wish::new(id) }
+fn status(id: TaskNumber, status: Status) -> TaskRequest {
+    TaskRequest { status: Some(status), ..TaskRequest::new(id) }
 }
 
-fn owner(id: TaskNumber, owner: &str) -> Wish {
-    Wish { owner: Some(owner.to_owned()), ..Wish::new(id) }
+fn owner(id: TaskNumber, owner: &str) -> TaskRequest {
+    TaskRequest { owner: Some(owner.to_owned()), ..TaskRequest::new(id) }
 }
 
-fn waits(id: TaskNumber, first: TaskNumber) -> Wish {
-    Wish { add_blocked_by: vec![first], ..Wish::new(id) }
+fn waits(id: TaskNumber, first: TaskNumber) -> TaskRequest {
+    TaskRequest { add_blocked_by: vec![first], ..TaskRequest::new(id) }
 }
 
 #[test]
@@ -130,13 +130,14 @@ fn a_task_waits_for_those_before_it() {
     let mut list = open(scratch.path());
     let [one, two, three] = ["one", "two", "three"].map(|subject| create(&mut list, subject));
     update(&mut list, "w1", &waits(two, one)).unwrap();
-    update(&mut list, "w1", &Wish { add_blocks: vec![three], ..Wish::new(two) }).unwrap();
+    update(&mut list, "w1", &TaskRequest { add_blocks: vec![three], ..TaskRequest::new(two) })
+        .unwrap();
     assert_eq!(list.get(one).unwrap().blocks, [two].into(), "the other one knows");
     for begun in [Status::InProgress, Status::Completed] {
         let blocked = TaskRefusal::Blocked { id: two, by: vec![one] };
         assert_eq!(update(&mut list, "team-lead", &status(two, begun)), Err(blocked));
     }
-    let at_once = Wish { add_blocked_by: vec![three], ..status(one, Status::InProgress) };
+    let at_once = TaskRequest { add_blocked_by: vec![three], ..status(one, Status::InProgress) };
     assert!(update(&mut list, "w1", &at_once).is_err());
     let updated = update(&mut list, "w1", &status(one, Status::Completed)).unwrap();
     assert_eq!(updated.unblocked, [two]);
@@ -165,9 +166,9 @@ fn no_task_waits_for_itself_in_whatever_way() {
     let circle = TaskRefusal::Circle { first: two, then: one };
     assert_eq!(update(&mut list, "w1", &waits(one, two)), Err(circle));
     // Three waits for two and one for three: each is fine, both are a circle.
-    let both = Wish { add_blocks: vec![one], ..waits(three, two) };
+    let both = TaskRequest { add_blocks: vec![one], ..waits(three, two) };
     assert!(matches!(update(&mut list, "w1", &both), Err(TaskRefusal::Circle { .. })));
-    let same = Wish { add_blocks: vec![one], ..waits(three, one) };
+    let same = TaskRequest { add_blocks: vec![one], ..waits(three, one) };
     assert!(matches!(update(&mut list, "w1", &same), Err(TaskRefusal::Circle { .. })));
     assert!(list.get(three).unwrap().blocked_by.is_empty(), "nothing of it was done");
     let unknown = TaskNumber(99);
@@ -190,7 +191,7 @@ fn owners_are_members_and_the_lead_gives_tasks_to_others() {
     update(&mut list, "w1", &owner(id, "w2")).unwrap();
     update(&mut list, "w2", &status(id, Status::Pending)).unwrap();
     assert_eq!(list.get(id).unwrap().owner, None, "what is put back is free");
-    let nobodys = Wish { status: Some(Status::InProgress), ..owner(id, "") };
+    let nobodys = TaskRequest { status: Some(Status::InProgress), ..owner(id, "") };
     assert_eq!(update(&mut list, "w3", &nobodys).unwrap().task.owner.as_deref(), Some("w3"));
     assert_eq!(update(&mut list, "w3", &owner(id, "")).unwrap().task.status, Status::Pending);
     update(&mut list, "w3", &status(id, Status::Completed)).unwrap();
@@ -363,15 +364,15 @@ fn what_is_too_large_or_empty_is_refused_and_credentials_are_not_kept() {
     let kept = fs::read_to_string(scratch.path().join("alpha/log.jsonl")).unwrap();
     assert!(kept.contains("deploy") && !kept.contains(&key));
     let much = serde_json::json!({ "much": "x".repeat(17 * 1024) }).as_object().unwrap().clone();
-    let wish = Wish { metadata: much, ..Wish::new(TaskNumber(1)) };
-    assert!(matches!(update(&mut list, "w1", &wish), Err(TaskRefusal::TooLong { .. })));
+    let request = TaskRequest { metadata: much, ..TaskRequest::new(TaskNumber(1)) };
+    assert!(matches!(update(&mut list, "w1", &request), Err(TaskRefusal::TooLong { .. })));
 }
 
 /// One thing that a member does.
 #[derive(Clone, Debug)]
 enum Step {
     Create,
-    Update(Box<Wish>),
+    Update(Box<TaskRequest>),
     Release,
     /// The process of this handle dies while it writes, and another one takes its place.
     Die,
@@ -384,18 +385,18 @@ fn step() -> impl Strategy<Value = Step> {
     let owner =
         proptest::option::weighted(0.3, proptest::sample::select(vec!["", "w1", "w2", "w9"]));
     let ids = || proptest::collection::vec(id(), 0..3);
-    let wish = (id(), status, owner, ids(), ids()).prop_map(
-        |(id, status, owner, add_blocks, add_blocked_by)| Wish {
+    let request = (id(), status, owner, ids(), ids()).prop_map(
+        |(id, status, owner, add_blocks, add_blocked_by)| TaskRequest {
             status,
             owner: owner.map(str::to_owned),
             add_blocks,
             add_blocked_by,
-            ..Wish::new(id)
+            ..TaskRequest::new(id)
         },
     );
     prop_oneof![
         2 => Just(Step::Create),
-        12 => wish.prop_map(|wish| Step::Update(Box::new(wish))),
+        12 => request.prop_map(|request| Step::Update(Box::new(request))),
         1 => Just(Step::Release),
         1 => Just(Step::Die),
     ]
@@ -432,9 +433,9 @@ proptest! {
                 lists[who].tasks().unwrap().into_iter().map(|task| (task.id, task)).collect();
             match step {
                 Step::Create => drop(create(&mut lists[who], "task")),
-                Step::Update(wish) => {
-                    let judged = lists[who].judge(&by, &wish).map_err(|error| error.to_string());
-                    let done = lists[who].update(&by, &wish, now()).map_err(|error| error.to_string());
+                Step::Update(request) => {
+                    let judged = lists[who].judge(&by, &request).map_err(|error| error.to_string());
+                    let done = lists[who].update(&by, &request, now()).map_err(|error| error.to_string());
                     prop_assert_eq!(&judged, &done);
                     if done.is_err() {
                         let after = lists[who].tasks().unwrap();

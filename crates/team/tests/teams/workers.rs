@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use centurion_protocol::Timestamp;
-use centurion_team::{Actor, Happened, LogEntry, NewTask, Status, TaskList, TaskNumber, Wish};
+use centurion_team::{
+    Actor, Happened, LogEntry, NewTask, Status, TaskList, TaskNumber, TaskRequest,
+};
 use centurion_testkit::{Lack, skip};
 
 const TASKS: u64 = 1_000;
@@ -58,7 +60,7 @@ fn worker() {
         }
         turn = mix(turn + 1);
         let id = free[usize::try_from(turn % free.len() as u64).unwrap()];
-        let status = |status| Wish { status: Some(status), ..Wish::new(id) };
+        let status = |status| TaskRequest { status: Some(status), ..TaskRequest::new(id) };
         // Another worker may have been faster.
         if list.update(&worker, &status(Status::InProgress), now()).is_ok() {
             list.update(&worker, &status(Status::Completed), now()).unwrap();
@@ -85,8 +87,9 @@ fn prepare(lists: &Path) {
         list.create(&lead, task, now()).unwrap();
         if number > 1 && mix(number).is_multiple_of(2) {
             let first = TaskNumber(number - 1 - mix(number + TASKS) % (number - 1).min(20));
-            let wish = Wish { add_blocked_by: vec![first], ..Wish::new(TaskNumber(number)) };
-            list.update(&lead, &wish, now()).unwrap();
+            let request =
+                TaskRequest { add_blocked_by: vec![first], ..TaskRequest::new(TaskNumber(number)) };
+            list.update(&lead, &request, now()).unwrap();
         }
     }
 }
