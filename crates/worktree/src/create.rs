@@ -1,10 +1,12 @@
 //! Making a worktree, or opening one that is there.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
 use thiserror::Error;
 
 use crate::branch;
@@ -249,16 +251,27 @@ pub(crate) fn place(from: &Checkout, slug: &Slug) -> Result<PathBuf, CreateError
     }
     // Worktrees are no part of the checkout around them. This file leaves itself out, too.
     let ignore = path.join(".gitignore");
-    match centurion_files::create(&ignore, b"*\n") {
-        Ok(()) => {}
-        Err(_) if ignore.exists() => {}
-        Err(error) => return Err(CreateError::files(&ignore)(io::Error::other(error))),
+    if !ignore.exists()
+        && link_whole(&path, &ignore).is_err()
+        && let Err(error) = centurion_files::create(&ignore, b"*\n")
+        && !ignore.exists()
+    {
+        return Err(CreateError::files(&ignore)(io::Error::other(error)));
     }
     path.push(slug.as_str());
     match fs::symlink_metadata(&path) {
         Ok(metadata) if metadata.is_symlink() => Err(CreateError::Link(path)),
         _ => Ok(path),
     }
+}
+
+/// Makes the file that leaves out all names. A process that dies leaves nothing of it that git would show.
+fn link_whole(directory: &Path, ignore: &Path) -> io::Result<()> {
+    let mode = Mode::from_raw_mode(0o644);
+    let file = File::from(openat(CWD, directory, OFlags::TMPFILE | OFlags::WRONLY, mode)?);
+    (&file).write_all(b"*\n")?;
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, own, CWD, ignore, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 /// Opens a worktree that is there.
