@@ -249,6 +249,9 @@ impl RunWishes<'_> {
         let display = access.extras.thinking_display.clone();
         let opened = open_model(chosen.as_deref(), limits, env, &access, world).await;
         let model = opened.or_else(|reason| replacement(reason, args, world))?;
+        if let Some(unknown) = model.unknown(model.name()).filter(|_| chosen.is_some()) {
+            note(&format!("warning: {unknown}"));
+        }
         let settings = request_settings(args, env, settings, limits, &model)?;
         // A model that a session once used may not be listed any more.
         let restores_model =

@@ -536,3 +536,36 @@ fn a_question_says_what_a_host_may_offer_as_its_answer() {
     assert_eq!(host.result()["result"], "done");
     assert_eq!(host.finish(), 0);
 }
+
+#[test]
+fn a_model_that_cannot_be_is_refused_and_one_that_is_not_known_is_used_and_told_of() {
+    // interop.md b: unknown names are passed through, and that is said
+    let known = "is a model that is not known here";
+    let program = Program::with_handler(|_| Reply::text("ok"));
+    for (name, is_told) in [("claude-nova-9", true), ("claude-opus-4-6", false)] {
+        let ended = program.run(&["-p", "hi", "--model", name]);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert_eq!(ended.stderr.contains(known), is_told, "{name}: {}", ended.stderr);
+        assert_eq!(program.server().last().json()["model"], name);
+    }
+    let mut host = Host::start(&program, &[]);
+    for bad in ["claude opus", "script:other.yaml", "openai:gpt-5", "a\u{1b}[31m"] {
+        let refused = host.ask(&json!({"subtype": "set_model", "model": bad}));
+        assert_eq!(refused["subtype"], "error", "{bad}: {refused}");
+        let settings = json!({"subtype": "apply_flag_settings", "settings": {"model": bad}});
+        let refused = host.ask(&settings);
+        assert_eq!(refused["subtype"], "error", "{bad}: {refused}");
+    }
+    for (name, is_told) in [("claude-nova-9", true), ("sonnet", false)] {
+        host.send(&control(name, &json!({"subtype": "set_model", "model": name})));
+        let seen = host.until(|event| event["response"]["request_id"] == name);
+        assert_eq!(seen.last().unwrap()["response"]["subtype"], "success", "{name}");
+        let told = seen.iter().filter(|event| event["subtype"] == "informational");
+        let is_it = |event: &Value| event["content"].as_str().unwrap().contains(known);
+        assert_eq!(told.filter(|event| is_it(event)).count(), usize::from(is_told), "{name}");
+    }
+    host.say("go");
+    assert_eq!(host.result()["is_error"], false);
+    assert_eq!(program.server().last().json()["model"], "claude-sonnet-5-5");
+    assert_eq!(host.finish(), 0);
+}

@@ -319,6 +319,7 @@ impl Handle {
         let (from, _) = self.applied();
         let requested = name.map(str::to_owned);
         let change = ModelChange { handle: self.clone(), from, to, requested };
+        change.switch().check_name(&self.0)?;
         if let Some(agent) = self.0.main_agent() {
             change.switch().ask(&agent, &self.0).await?;
         }
@@ -339,6 +340,9 @@ impl ModelChange {
     pub async fn make(self) -> String {
         let shared = &self.handle.0;
         shared.choose_model(self.to.clone());
+        if let Some(unknown) = shared.model.unknown(&self.to) {
+            shared.inform(None, "warning", unknown.to_string());
+        }
         if let Some(agent) = shared.main_agent() {
             self.switch().tell(&agent, shared).await;
         }

@@ -2,6 +2,7 @@
 
 use centurion_hooks::events::{ModelSwitch, PostModelSwitch, PreModelSwitch};
 use centurion_hooks::{Event, ToolDecision};
+use centurion_model::NameRefused;
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +24,8 @@ pub(crate) struct Switch<'a> {
 /// The reason that the model stays.
 #[derive(Debug, Error)]
 pub enum SwitchRefused {
+    #[error(transparent)]
+    Name(#[from] NameRefused),
     #[error("a hook denied the change of the model: {0}")]
     Denied(String),
     #[error(
@@ -32,6 +35,11 @@ pub enum SwitchRefused {
 }
 
 impl Switch<'_> {
+    /// Refuses a name that can be no model's.
+    pub(crate) fn check_name(&self, shared: &Shared) -> Result<(), SwitchRefused> {
+        self.requested.map_or(Ok(()), |name| Ok(shared.model.check_name(name)?))
+    }
+
     /// Asks hooks whether the exchange may be made.
     pub(crate) async fn ask(&self, agent: &Agent, shared: &Shared) -> Result<(), SwitchRefused> {
         if self.from == self.to || !agent.has_hooks(Event::PreModelSwitch) {

@@ -642,6 +642,32 @@ async fn a_person_changes_the_model_for_what_follows_also_while_a_skill_asks_for
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_model_that_cannot_be_is_refused_and_one_that_is_not_known_is_used_with_a_caution() {
+    // interop.md b: unknown names are passed through, and that is said
+    let scripts = json!({"lead": ["one"], "then": ["two"], "end": ["three"]});
+    let bench = Bench::cast(&scripts);
+    let refused = ["/model claude opus", "/model script:other.json", "/model openai:gpt-5"];
+    let mut prompts = vec!["@@lead", "/model claude-nova-9", "@@then"];
+    prompts.extend(refused);
+    prompts.extend(["@@end", "/model Sonnet", "/model claude-opus-4-6"]);
+    let told = talk(&bench, &prompts).await;
+    let results = told.of("result", None);
+    let said = results[1]["result"].as_str().unwrap();
+    let caution = "The model is claude-nova-9 from now on. Caution: `claude-nova-9` is a model that is not known here";
+    assert!(said.starts_with(caution), "{said}");
+    for (n, reason) in ["say one name", "another provider", "another provider"].iter().enumerate() {
+        let result = results[3 + n];
+        assert_eq!(result["is_error"], true, "{result}");
+        assert!(result["errors"].to_string().contains(reason), "{reason}: {result}");
+    }
+    let models: Vec<&str> = told.asked.iter().map(|asked| asked.model.as_str()).collect();
+    assert_eq!(models, ["claude-opus-5-5", "claude-nova-9", "claude-nova-9"], "it is as it was");
+    for (n, name) in [(7, "claude-sonnet-5-5"), (8, "claude-opus-4-6")] {
+        assert_eq!(results[n]["result"], format!("The model is {name} from now on."));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn files_are_brought_back_by_the_number_of_a_prompt() {
     let scripts = json!({
         "lead": [writes("a.txt"), "done"],

@@ -93,11 +93,14 @@ impl Session {
     /// Uses another model from now on.
     pub(super) async fn change_model(&mut self, name: &str) -> CommandEnd {
         let model = self.shared.model.resolve(name);
+        let from = self.driver.settings.model.clone();
+        let switch = Switch { from: &from, to: &model, requested: Some(name), source: "command" };
+        if let Err(refusal) = switch.check_name(&self.shared) {
+            return CommandEnd::Failed(refusal.to_string());
+        }
         if let Err(refusal) = (self.shared.delegation.builder.check_model)(&model) {
             return CommandEnd::Failed(refusal.to_string());
         }
-        let from = self.driver.settings.model.clone();
-        let switch = Switch { from: &from, to: &model, requested: Some(name), source: "command" };
         let agent = Arc::clone(&self.driver.dispatch.agent);
         if let Err(refusal) = switch.ask(&agent, &self.shared).await {
             return CommandEnd::Failed(refusal.to_string());
@@ -105,7 +108,9 @@ impl Session {
         self.driver.settings.model.clone_from(&model);
         Arc::make_mut(&mut self.init).model.clone_from(&model);
         switch.tell(&agent, &self.shared).await;
-        CommandEnd::Said(format!("The model is {model} from now on."))
+        let unknown = self.shared.model.unknown(&model);
+        let caution = unknown.map(|it| format!(" Caution: {it}.")).unwrap_or_default();
+        CommandEnd::Said(format!("The model is {model} from now on.{caution}"))
     }
 
     /// Names the session.
