@@ -156,9 +156,8 @@ async fn a_conversation_too_long_even_to_be_summarised_is_cut_by_rule_and_contin
     let boundary = told.of("system", Some("compact_boundary"))[0];
     assert_eq!(boundary["compact_metadata"]["by_rule"], true);
     let after = first_behind(&told);
-    assert!(
-        text(after).contains("No model could summarise") && text(after).contains("PROMPT-WORDS")
-    );
+    assert!(text(after).contains("No model could summarise"), "{}", text(after));
+    assert_eq!(text(after).matches("PROMPT-WORDS").count(), 1, "it stays, and is not cut beside");
     // `/compact` works in the same state.
     let again = bench.resume(&told, "/compact").await;
     let outcome = again.outcome.unwrap();
@@ -576,6 +575,8 @@ async fn a_child_keeps_its_role_and_its_task_over_a_compaction() {
     for asked in behind {
         assert!(asked.system.join("\n").contains("CHILD-ROLE"), "{:?}", asked.system);
         assert_eq!(text(asked).matches("CHILD-TASK: read").count(), 1, "{}", text(asked));
+        let record = told.agent_transcript(asked.agent.as_ref().unwrap());
+        assert!(text(asked).contains(&*record.to_string_lossy()), "its own record is named");
     }
 }
 
@@ -1190,6 +1191,13 @@ async fn an_interrupt_in_the_middle_of_a_compaction_is_an_interrupt_and_changes_
             "{}",
             told.result()
         );
+        // The model is told of it with the next prompt.
+        let next = Bench { dir: bench.dir, ..telling(0, &[good()], &[json!("Next.")]) };
+        let mut next = Bench { seed: 30, ..next };
+        next.also(|options| options.context = ContextRules::default());
+        let later = next.resume(&told, "next").await;
+        let sent = text(later.asked.last().unwrap());
+        assert!(sent.contains("[Request interrupted by user"), "{sent}");
     }
 }
 

@@ -79,6 +79,57 @@ async fn each_text_of_a_prompt_that_is_cut_is_whole_in_a_file_of_its_own() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_turn_of_very_many_results_leaves_a_session_that_goes_on() {
+    // D-54: together they would be more than the window, however little each of them is
+    for count in [40, 120, 300] {
+        let calls: Vec<Value> = (0..count).map(|_| read()[0].clone()).collect();
+        let bench = telling(40_000, &[good()], &[read(), json!(calls), json!("Done.")]);
+        let told = bench.run("PROMPT-WORDS").await;
+        assert_eq!(told.outcome, Some(Outcome::Completed), "{count}: {}", told.result());
+        for asked in of_work(&told) {
+            let size = asked.wire.len() + asked.fixed.len();
+            assert!(size < 4 * 40_000, "{count}: {size} bytes are sent");
+            assert_eq!(text(asked).matches("PROMPT-WORDS").count(), 1, "{count}");
+        }
+        let compacted = bench.resume(&told, "/compact").await;
+        assert_eq!(compacted.outcome, Some(Outcome::Completed), "{count}: {}", compacted.result());
+        let next = Bench { dir: bench.dir, ..telling(40_000, &[good()], &[json!("Next.")]) };
+        let after = next.resume(&told, "NEXT-WORDS").await;
+        assert_eq!(after.outcome, Some(Outcome::Completed), "{count}: {}", after.result());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_of_very_many_large_texts_leaves_a_session_that_goes_on() {
+    // D-54
+    let bench = telling(40_000, &[good()], &[read(), json!("Read."), json!("After.")]);
+    let told = bench
+        .live("first", |handle, watcher| async move {
+            let world = SeededWorld::new(72);
+            let blocks =
+                (0..60).map(|n| Block::text(format!("TEXT-{n} {}", "word ".repeat(4_000))));
+            let prompts =
+                [blocks.collect(), vec![Block::text("/compact")], vec![Block::text("go on")]];
+            for (ended, prompt) in prompts.into_iter().enumerate() {
+                let is_result = |it: &&Value| it["type"] == "result";
+                watcher
+                    .until(|events, _| events.iter().filter(is_result).count() == ended + 1)
+                    .await;
+                handle.submit(world.record_id(), prompt);
+            }
+        })
+        .await;
+    let outcomes: Vec<&Value> = told.of("result", None).iter().map(|it| &it["outcome"]).collect();
+    assert_eq!(outcomes, ["completed", "context_overflow", "completed", "completed"]);
+    let last = told.asked.last().unwrap();
+    assert!(last.wire.len() + last.fixed.len() < 4 * 40_000, "{}", last.wire.len());
+    // Already behind the compaction that was asked for.
+    let boundary = &told.of("system", Some("compact_boundary"))[0]["compact_metadata"];
+    assert!(boundary["post_tokens"].as_u64().unwrap() < 40_000, "{boundary}");
+    assert_eq!(kept(&bench).len(), 60, "each text is whole in a file");
+}
+
 /// Much that a provider says it has read from its cache, and paid for as that.
 fn cached(answer: &Value, tokens: u64) -> Value {
     let usage = json!({"input_tokens": 10, "cache_read_input_tokens": tokens, "output_tokens": 10});
@@ -107,6 +158,106 @@ async fn a_compaction_sets_the_price_of_what_is_cached_aside_and_not_that_of_a_n
     assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
     assert_eq!((boundaries(&told), failures(&told)), (1, Vec::new()), "{}", told.result());
     assert!(told.asked.iter().any(is_compaction));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conversation_above_its_window_is_cut_by_rule_where_the_model_says_nothing() {
+    // D-54: the same answer is an error where the conversation fits
+    let bench = telling(40_000, &[json!("<summary></summary>")], &[read(), json!("Hello.")]);
+    let told = bench.run("first").await;
+    let huge = Bench { seed: 20, ..bench };
+    let full = huge.resume(&told, &"word ".repeat(60_000)).await;
+    assert_eq!(full.outcome, Some(Outcome::ContextOverflow), "{}", full.result());
+    let asked = Bench { seed: 30, ..huge };
+    let compacted = asked.resume(&told, "/compact").await;
+    assert_eq!(compacted.outcome, Some(Outcome::Completed), "{}", compacted.result());
+    let boundary = compacted.of("system", Some("compact_boundary"))[0];
+    assert_eq!(boundary["compact_metadata"]["by_rule"], true, "{boundary}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_takes_long_is_no_stall_and_is_paid_for_by_the_agent_that_needed_it() {
+    let slow = json!({
+        "text": "<summary>SUMMARY-1</summary>", "latency_ms": 3_600_000,
+        "usage": {"input_tokens": 1_000_000, "output_tokens": 10},
+    });
+    let mut steps = vec![json!([starts("CHILD-TASK")]), json!("meanwhile")];
+    steps.extend(reads(14));
+    steps.extend([json!("Report."), json!("Heard.")]);
+    let mut bench = telling(40_000, &[slow], &steps);
+    bench.knows_agents(|agents| {
+        agents.rules.stall = Some(std::time::Duration::from_secs(60));
+    });
+    let rules = bench.scenario["rules"].as_array_mut().unwrap();
+    rules.insert(0, json!({"match": {"last_user": "task-notification"}, "respond": "Heard."}));
+    rules.insert(
+        0,
+        json!({"match": {"last_user": "works in the background"}, "respond": "meanwhile"}),
+    );
+    let told = bench.run("go").await;
+    let ended = told.of("system", Some("task_notification"));
+    assert_eq!(ended[0]["status"], "completed", "{ended:?}");
+    assert_eq!(boundaries(&told), 1);
+    let path = told.agent_transcript(&told.agent_ids()[0]);
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let dollars = lines.filter_map(|line| line["data"]["end"]["dollars"].as_f64()).last().unwrap();
+    assert!(dollars > 4.9, "a million tokens were read for its summary: {dollars}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compaction_that_succeeds_takes_back_that_others_failed() {
+    // Twice two failures, and a summary in between: three in a row would end the tries.
+    let empty = || json!("<summary></summary>");
+    let summaries = [empty(), empty(), good(), empty(), empty(), good()];
+    let mut steps = reads(40);
+    steps.push(json!("Done."));
+    let told = telling(40_000, &summaries, &steps).run("go").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    assert_eq!(failures(&told).len(), 4, "{:?}", failures(&told));
+    let largest =
+        of_work(&told).iter().map(|it| (it.wire.len() + it.fixed.len()) / 4).max().unwrap();
+    assert!(largest < 35_000, "it is tried again before the window is full: {largest}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_is_compacted_by_its_parents_count_and_misses_no_cache_then() {
+    // S-276
+    let usage = |input: u64, cached: u64| json!({"input_tokens": input, "cache_creation_input_tokens": cached, "output_tokens": 10});
+    let fork =
+        json!({"tool": "Agent", "input": {"description": "a branch", "prompt": "FORK-TASK"}});
+    let full = json!({"blocks": [fork], "usage": usage(10, 180_000)});
+    let mut bench = telling(200_000, &[good()], &[read(), read(), full]);
+    bench.knows_agents(|agents| agents.rules.forks = true);
+    let rules = bench.scenario["rules"].as_array_mut().unwrap();
+    rules.push(json!({"match": {}, "respond": {"text": "Scope: done", "usage": usage(1_000, 0)}}));
+    let told = bench.run("go").await;
+    let of_fork: Vec<&Asked> = told.asked.iter().filter(|asked| asked.agent.is_some()).collect();
+    assert!(is_compaction(of_fork[0]), "{}", text(of_fork[0]));
+    assert!(text(of_fork[1]).contains("FORK_DIRECTIVE: FORK-TASK"), "{}", text(of_fork[1]));
+    let said = format!("{:?}", told.of("system", Some("informational")));
+    assert!(!said.contains("from its cache"), "it is another conversation by then: {said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_summary_cannot_be_paid_ends_for_its_budget() {
+    // A request can be paid that the provider finds too long, and a question behind the same conversation cannot.
+    let steps = [read(), read(), too_long(), json!("never said")];
+    let mut ends = Vec::new();
+    for cents in 0..60 {
+        let mut bench = telling(200_000, &[good()], &steps);
+        bench.max_budget = Some(0.05 + f64::from(cents) / 400.0);
+        let told = bench.run("PROMPT-WORDS").await;
+        let has_summary = told.asked.iter().any(is_compaction);
+        let failed = failures(&told);
+        if !failed.is_empty() {
+            assert!(!has_summary && failed[0].contains("budget"), "{failed:?}");
+            assert_eq!(told.outcome, Some(Outcome::Budget), "{}", told.result());
+            assert_eq!(boundaries(&told), 0);
+        }
+        ends.push((failed.len(), has_summary));
+    }
+    assert!(ends.contains(&(1, false)) && ends.contains(&(0, true)), "{ends:?}");
 }
 
 #[tokio::test(start_paused = true)]

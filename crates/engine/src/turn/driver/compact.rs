@@ -240,7 +240,6 @@ impl Driver {
             self.deliver(Vec::new(), &[])?;
         }
         let made = Box::pin(self.compact(run, &Cause::Asked(text), cancel)).await?;
-        self.keep_point(run);
         Ok(match made {
             Ok(()) => Outcome::Completed,
             Err(CompactError::Nothing) => {

@@ -24,6 +24,9 @@ use crate::turn::refusal::{MEDIA_LEFT_OUT, take_media};
 /// The most bytes of the newest round, pictures and documents included. Providers bound requests.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
+/// The text in the place of a result where results are so many that even the beginning of each would be too much.
+const RESULT_LEFT_OUT: &str = "[Left out for want of room: the record has it.]";
+
 /// A conversation, drawn apart into what a summary can stand for and what stays.
 pub(super) struct Drawn {
     /// All before the newest answer.
@@ -185,6 +188,20 @@ impl Shorter {
     }
 }
 
+/// Leaves out all results if they take much more than the room, though each was cut: so many of them.
+fn leave_out_results(parts: &mut [RestPart], room: usize) {
+    let is_result = |part: &&RestPart| matches!(part.blocks[..], [Block::ToolResult(_)]);
+    let size = |part: &RestPart| Message::new(Role::User, &part.blocks).wire().len();
+    if parts.iter().filter(is_result).map(size).sum::<usize>() <= 2 * room {
+        return;
+    }
+    for block in parts.iter_mut().flat_map(|part| &mut part.blocks) {
+        if let Block::ToolResult(result) = block {
+            result.content = vec![ToolResultContent::Text(RESULT_LEFT_OUT.to_owned())];
+        }
+    }
+}
+
 /// The conversation of these messages, in which calls and their results stand together.
 fn joined(messages: Vec<Message>) -> Conversation {
     let mut conversation = Conversation::default();
@@ -231,7 +248,7 @@ impl Driver {
         let mut kept = Vec::new();
         for it in self.standing.all().filter(|it| !is_elsewhere(it) && !is_refused(it)) {
             if cut == CutTexts::All && self.is_large(&it.blocks) {
-                let cut = |block: &Block| self.cut_text(block, it.record);
+                let cut = |block: &Block| self.cut_text(block, it.record, it.blocks.len());
                 let texts =
                     it.blocks.iter().map(|block| cut(block).unwrap_or(MEDIA_LEFT_OUT.to_owned()));
                 lines.extend(texts.map(|text| ("prompt", text)));
@@ -339,6 +356,8 @@ impl Driver {
             return ShorterRound::Whole;
         }
         let mut parts = self.rest_parts(behind.blocks());
+        let texts = parts.iter().flat_map(|part| &part.blocks);
+        let texts = texts.filter(|block| matches!(block, Block::Text(_))).count();
         let is_result = |part: &&RestPart| matches!(part.blocks[..], [Block::ToolResult(_)]);
         let mut left = ResultRoom::new(room, parts.iter().filter(is_result).count());
         let output_dir = &self.dispatch.agent.workspace.output_dir;
@@ -351,12 +370,13 @@ impl Driver {
             } else if cut == CutTexts::All || (cut == CutTexts::Old && part.was.is_none()) {
                 let record = part.was.unwrap_or_else(|| self.shared.world.record_id());
                 for block in &mut part.blocks {
-                    if let Some(text) = self.cut_text(block, record) {
+                    if let Some(text) = self.cut_text(block, record, texts) {
                         *block = Block::Text(text);
                     }
                 }
             }
         }
+        leave_out_results(&mut parts, room);
         let blocks: Vec<Block> = parts.iter().flat_map(|it| it.blocks.clone()).collect();
         if self.is_large(&blocks) {
             let goes = |part: &&mut RestPart| part.was.is_none() || cut == CutTexts::All;
@@ -367,10 +387,11 @@ impl Driver {
         ShorterRound::Cut(parts)
     }
 
-    /// A text cut to a part of the room, with the whole of it in a file; `None` for what is no text.
-    fn cut_text(&self, block: &Block, record: RecordId) -> Option<String> {
+    /// A text cut to its part of the room, with the whole of it in a file; `None` for what is no text. So many texts share
+    /// the room.
+    fn cut_text(&self, block: &Block, record: RecordId, texts: usize) -> Option<String> {
         let Block::Text(text) = block else { return None };
-        let most = self.round_room() / 4;
+        let most = self.round_room() / texts.max(4);
         let output_dir = &self.dispatch.agent.workspace.output_dir;
         let parts = vec![ToolResultContent::Text(text.clone())];
         let name = format!("text-{record}-{}", self.shared.world.record_id());
