@@ -83,7 +83,7 @@ pub(super) fn run(
         let Ok(_) = checkpoints.begin(|| Ok::<_, Infallible>(world.record_id()));
         Rewind::apply(&history, prompt, &checkpoints)
     };
-    if !args.files {
+    if !args.files && rewind.failed.is_empty() {
         journal.branch_from(prompt.parent)?;
     }
     tell(&rewind, Tense::Did, args, json, output);
@@ -158,13 +158,16 @@ fn tell(rewind: &Rewind, tense: Tense, args: &RewindArgs, json: bool, output: &O
         say(format!("not brought back: {}: {reason}", path.display()));
     }
     if !args.files {
-        say(match tense {
+        let said = match tense {
+            _ if !rewind.failed.is_empty() => {
+                "the conversation stays as it is; --conversation takes it back all the same"
+            }
             Tense::Did => {
                 "the next prompt goes on from there; what was said since stays in the transcript"
-                    .to_owned()
             }
-            Tense::Would => "the next prompt would go on from there".to_owned(),
-        });
+            Tense::Would => "the next prompt would go on from there",
+        };
+        say(said.to_owned());
     }
     output.write(text.as_bytes());
 }

@@ -1,5 +1,7 @@
 //! Going back to an earlier prompt, from the command line and by a host.
 
+use std::path::{Path, PathBuf};
+
 use centurion_testkit::Reply;
 use serde_json::{Value, json};
 
@@ -89,6 +91,35 @@ fn a_session_goes_back_to_a_prompt_with_its_files_and_its_conversation() {
     let unknown = program.run(&["sessions", "rewind", &id, "--to", &id]);
     assert_eq!(unknown.code, Some(1), "{}", unknown.stderr);
     assert!(unknown.stderr.contains("there is no prompt"), "{}", unknown.stderr);
+}
+
+/// The copies of files below a directory.
+fn copies(directory: &Path) -> Vec<PathBuf> {
+    let paths = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|it| it.path());
+    let below = |path: PathBuf| if path.is_dir() { copies(&path) } else { vec![path] };
+    paths.flat_map(below).filter(|path| path.to_string_lossy().contains("@v")).collect()
+}
+
+#[test]
+fn where_a_file_cannot_be_brought_back_the_conversation_stays_unless_it_alone_is_meant() {
+    // D-56: files and conversation are of one moment
+    let (program, id) = two_prompts(Some("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"));
+    let copies = copies(&program.scratch.home());
+    assert_eq!(copies.len(), 2, "{copies:?}");
+    copies.iter().for_each(|copy| std::fs::write(copy, "damaged").unwrap());
+    let listed = prompts(&program, &id);
+    for more in [&["--dry-run"][..], &[]] {
+        let refused = rewind(&program, &id, &listed[1], more);
+        assert_eq!(refused.code == Some(0), !more.is_empty(), "{}", refused.stdout);
+        assert!(refused.stdout.contains("not brought back: "), "{}", refused.stdout);
+        assert!(refused.stdout.contains("the conversation stays as it is"), "{}", refused.stdout);
+    }
+    assert_eq!(content(&program), "second\n");
+    let current = |listed: &[Value]| listed.iter().filter(|it| it["isCurrent"] == true).count();
+    assert_eq!(current(&prompts(&program, &id)), 2);
+    let alone = rewind(&program, &id, &listed[1], &["--conversation"]);
+    assert_eq!(alone.code, Some(0), "{}{}", alone.stdout, alone.stderr);
+    assert_eq!(current(&prompts(&program, &id)), 1);
 }
 
 #[test]
