@@ -82,12 +82,16 @@ mod main_faults;
 mod outcomes;
 #[path = "story/permissions.rs"]
 mod permissions;
+#[path = "story/prefix_changes.rs"]
+mod prefix_changes;
 #[path = "story/refusals.rs"]
 mod refusals;
 #[path = "story/resume.rs"]
 mod resume;
 #[path = "story/rewind.rs"]
 mod rewind;
+#[path = "story/rewind_histories.rs"]
+mod rewind_histories;
 #[path = "story/scenarios.rs"]
 mod scenarios;
 #[path = "story/schedules.rs"]

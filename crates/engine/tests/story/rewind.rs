@@ -138,6 +138,19 @@ async fn a_mode_comes_back_also_where_the_content_did_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_special_bits_of_a_mode_stay() {
+    let bench = keeping(&json!({
+        "begin": ["ready"], "one": [[read("a.sh")], [edit("a.sh", "alpha", "beta")], "done"],
+    }));
+    let script = bench.file("a.sh", "alpha\n");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o2750)).unwrap();
+    let (_, rewound) =
+        play(&bench, &["@@one"], |handle| handle.rewind_files(prompt(0), false)).await;
+    assert_eq!((rewound.unwrap().files.len(), content(&script).unwrap()), (1, b"alpha\n".to_vec()));
+    assert_eq!(std::fs::metadata(&script).unwrap().permissions().mode() & 0o7777, 0o2750);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_sub_agents_changed_is_brought_back_too() {
     // D-56
     let bench = keeping(&json!({

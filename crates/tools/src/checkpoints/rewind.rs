@@ -259,8 +259,10 @@ fn restore(
         error => FileError::Write(error),
     })?;
     if let (Some(_), Some(mode)) = (before, mode) {
-        let (file, _) = centurion_files::open_regular(path)?;
-        file.set_permissions(Permissions::from_mode(mode & 0o777))?;
+        let (file, metadata) = centurion_files::open_regular(path)?;
+        // Records do not have the special bits, and take none away.
+        let special = metadata.mode() & 0o7000;
+        file.set_permissions(Permissions::from_mode(special | (mode & 0o777)))?;
     }
     Ok(())
 }
