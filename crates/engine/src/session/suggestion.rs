@@ -36,7 +36,9 @@ pub(super) async fn suggest(shared: &Shared) {
 
 /// The suggestion in an answer.
 fn read(answer: &str) -> Option<String> {
-    let line = answer.trim().lines().next()?.trim().trim_matches(['"', '\'', '`']).trim();
+    let line: String =
+        answer.trim().lines().next()?.chars().filter(|letter| !letter.is_control()).collect();
+    let line = line.trim().trim_matches(['"', '\'', '`']).trim();
     let is_one = !line.is_empty() && !line.eq_ignore_ascii_case("none") && line.len() <= LONGEST;
     is_one.then(|| line.to_owned())
 }
@@ -48,6 +50,7 @@ mod tests {
     #[test]
     fn a_suggestion_is_one_short_line() {
         assert_eq!(read(" \"run the tests\" \nbecause").as_deref(), Some("run the tests"));
+        assert_eq!(read("run\x1b]0;x\x07 it").as_deref(), Some("run]0;x it"));
         for nothing in ["", "NONE", "none\n", "\"\"", &"word ".repeat(50)] {
             assert_eq!(read(nothing), None, "{nothing}");
         }

@@ -3,7 +3,7 @@
 use centurion_protocol::markup::contain;
 
 use crate::agent::shared::Shared;
-use crate::turn::internal_fork::{InternalFork, InternalForkError};
+use crate::turn::internal_fork::{InternalFork, InternalForkError, first_line};
 
 /// The system prompt of the request.
 const SYSTEM: &str = "You name conversations of a person with a coding agent. Answer with the name alone: three to \
@@ -34,8 +34,9 @@ pub(super) async fn title(shared: &Shared, about: &str) -> Result<String, Intern
     );
     let journal = point.as_ref().and_then(|point| point.journal.clone());
     let fork = InternalFork { max_tokens: MOST_TOKENS, journal, ..small };
-    let answer = fork.ask(shared).await?;
-    let line = answer.trim().lines().next().unwrap_or_default().trim_matches(['"', '.', ' ']);
+    // It stands in lists and in the title of a terminal.
+    let line = first_line(&fork.ask(shared).await?);
+    let line = line.trim_matches(['"', '.', ' ']);
     let line = line[..line.floor_char_boundary(LONGEST)].trim().to_owned();
     if line.is_empty() { Err(InternalForkError::Empty) } else { Ok(line) }
 }
