@@ -86,6 +86,8 @@ mod isolation;
 mod killed_apart;
 #[path = "program/killed_at_steps.rs"]
 mod killed_at_steps;
+#[path = "program/killed_in_conversations.rs"]
+mod killed_in_conversations;
 #[path = "program/laid_down.rs"]
 mod laid_down;
 #[path = "program/mcp.rs"]

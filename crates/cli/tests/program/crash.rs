@@ -2,7 +2,8 @@
 //! a valid history, and no effect is lost or doubled in the record.
 //!
 //! A small library loaded before the program counts its writes to transcripts and kills it before, in the
-//! middle of, or after one of them: the program itself knows nothing of it.
+//! middle of, or after one of them: the program itself knows nothing of it. `KILL_FROM` is a text: writes count from the
+//! first one on that has it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -31,10 +32,18 @@ static int is_transcript(int fd) {
     return strcmp(path + n - 6, ".jsonl") == 0;
 }
 
+/* Whether writes are counted: from the first one on that has a text in it, if one is wanted. */
+static int has_begun(const void *data, size_t size) {
+    static int begun = 0;
+    const char *from = getenv("KILL_FROM");
+    if (!begun) begun = !from || memmem(data, size, from, strlen(from)) != NULL;
+    return begun;
+}
+
 ssize_t write(int fd, const void *data, size_t size) {
     static int count = 0;
     const char *at = getenv("KILL_AT_WRITE"), *how = getenv("KILL_HOW");
-    if (at && how && is_transcript(fd) && ++count == atoi(at)) {
+    if (at && how && is_transcript(fd) && has_begun(data, size) && ++count == atoi(at)) {
         if (*how == 't') syscall(SYS_write, fd, data, size / 2);
         if (*how == 'a') syscall(SYS_write, fd, data, size);
         kill(getpid(), SIGKILL);
@@ -85,7 +94,7 @@ fn model(request: &Recorded) -> Reply {
 }
 
 /// Asserts what a provider demands of calls and results.
-fn assert_valid(messages: &[Value]) {
+pub(crate) fn assert_valid(messages: &[Value]) {
     let mut open: Vec<Value> = Vec::new();
     assert_eq!(messages[0]["role"], "user");
     for message in messages {

@@ -62,7 +62,7 @@ fn twenty_forks_pay_an_eighth_of_what_fresh_agents_would() {
 }
 
 /// A body without the marks for a provider's cache, which move from request to request, and without its messages.
-fn taken_apart(body: &Value) -> (Value, Vec<Value>) {
+pub(crate) fn taken_apart(body: &Value) -> (Value, Vec<Value>) {
     fn unmark(value: &mut Value) {
         match value {
             Value::Object(fields) => {

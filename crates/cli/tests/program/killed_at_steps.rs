@@ -17,7 +17,7 @@ use crate::stage::{agent, bash};
 use crate::worktrees::{Repository, git_in};
 
 /// The exit code of a command that was killed at a step.
-const KILLED: i32 = 77;
+pub(crate) const KILLED: i32 = 77;
 
 /// The most steps of a command that are tried, the last one among them.
 const MOMENTS: usize = 8;
@@ -26,7 +26,7 @@ const SEED: u64 = 0x5eed_0016;
 
 /// The processes that are killed at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Victims {
+pub(crate) enum Victims {
     /// The program and every git that it runs.
     All,
     /// The program alone: what it started ends as after any death.
@@ -34,12 +34,12 @@ enum Victims {
 }
 
 /// Kills programs before a step.
-struct Killer {
+pub(crate) struct Killer {
     build: tempfile::TempDir,
 }
 
 impl Killer {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let build = tempfile::tempdir().unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts/kill_at_step.c");
         let mut compiler = Command::new("cc");
@@ -49,7 +49,13 @@ impl Killer {
     }
 
     /// The same command, killed before a step; never before step 0.
-    fn kill(&self, command: &Command, victims: Victims, top: &Path, step: usize) -> Command {
+    pub(crate) fn kill(
+        &self,
+        command: &Command,
+        victims: Victims,
+        top: &Path,
+        step: usize,
+    ) -> Command {
         let mut killer = Command::new(self.build.path().join("killer"));
         let victims = if victims == Victims::All { "all" } else { "own" };
         killer.args([&step.to_string(), victims]).arg(top).arg(self.build.path().join("count"));
@@ -61,7 +67,7 @@ impl Killer {
     }
 
     /// The number of steps that the last program made.
-    fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         std::fs::read_to_string(self.build.path().join("count")).unwrap().parse().unwrap()
     }
 
