@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 use crate::agent_stage::{LAST_AGENT, agent, message, waits};
 use crate::bench::{Asked, Bench, Told};
+use crate::hook_stage::Stage;
+use crate::skills::denies;
 
 const PLACEHOLDER: &str = "Fork started — processing in background";
 
@@ -594,6 +596,143 @@ async fn an_agent_that_a_fork_sets_to_work_again_does_not_fork() {
     assert_eq!(forks, 1, "{}", results(&told));
     let said: String = told.asked.iter().map(|it| it.messages.to_string()).collect();
     assert!(said.contains("forks are not forked"), "{}", results(&told));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_knows_the_files_that_its_parent_has_read_and_stops_after_the_turns_of_its_call() {
+    let edit = json!({"tool": "Edit", "input": {"file_path": "a.txt", "old_string": "alpha", "new_string": "beta"}});
+    let mut brief = fork("@@work");
+    brief["input"]["max_turns"] = json!(2);
+    let bench = forking(&json!({
+        "lead": [[read()], [brief], "meanwhile", "heard"],
+        "work": [[edit], [read()], [read()], "Scope: never"],
+    }));
+    let told = bench.run("@@lead").await;
+    let content = std::fs::read_to_string(bench.project().join("a.txt")).unwrap();
+    assert_eq!(content, "beta\n", "it has not read it itself: {}", results(&told));
+    assert_eq!(of_forks(&told).len(), 2, "{}", results(&told));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_without_turns_or_a_task_is_refused() {
+    for (wish, reason) in [("max_turns", json!(0)), ("prompt", json!(" \n"))] {
+        let mut call = fork("@@work");
+        call["input"][wish] = reason;
+        let bench = forking(&json!({"lead": [[call], "done"], "work": ["never"]}));
+        let told = bench.run("@@lead").await;
+        assert!(of_forks(&told).is_empty(), "{wish}: {}", results(&told));
+        assert!(told.results()[0].1, "{wish}: {}", results(&told));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn agents_that_set_each_other_to_work_in_a_circle_do_not_fork() {
+    // Whether one of them works for a fork cannot be told.
+    let named = |prompt: &str, name: &str| agent("general-purpose", prompt, &json!({"name": name}));
+    let slow = |call: Value| json!({"blocks": [call], "latency_ms": 5_000});
+    let bench = forking(&json!({
+        "lead": [[named("@@rest", "ann"), named("@@rest", "bob")], "meanwhile", [message("ann", "@@call")], "said", "heard", "heard", "heard"],
+        "rest": ["ready"],
+        "call": [[message("bob", "@@back")], "called"],
+        "back": [slow(message("ann", "@@fork")), "called back"],
+        "fork": [slow(fork("@@deeper")), "tried"],
+        "deeper": ["never"],
+    }));
+    let told = bench.run("@@lead").await;
+    let said: String = told.asked.iter().map(|it| it.messages.to_string()).collect();
+    assert!(said.contains("forks are not forked"), "{}", results(&told));
+    assert!(!said.contains("FORK_DIRECTIVE"), "{}", results(&told));
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_of_the_agent_that_a_fork_comes_from_bind_the_fork() {
+    let write = json!({"tool": "Write", "input": {"file_path": "w.txt", "content": "x"}});
+    let mut bench = Bench::cast(&json!({
+        "lead": [[agent("keeper", "@@keep", &json!({}))], "meanwhile", "heard", "heard"],
+        "keep": [[fork("@@work")], "kept", "heard"],
+        "work": [[write], "Scope: tried"],
+    }));
+    bench.knows_agents(|agents| agents.rules.forks = true);
+    bench.agent("keeper", &denies("Write", "the keeper says no"), "Keep.");
+    let stage = Stage::silent();
+    let bench = stage.set(bench);
+    let told = bench.run("@@lead").await;
+    let said: String = told.asked.iter().map(|it| it.messages.to_string()).collect();
+    assert!(said.contains("FORK_DIRECTIVE: @@work"), "{}", results(&told));
+    assert!(
+        !bench.project().join("w.txt").exists() && said.contains("the keeper says no"),
+        "{said}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn forks_are_counted_like_all_agents_and_waited_for_where_nothing_runs_in_the_background() {
+    let scripts = json!({
+        "lead": [[fork("@@work"), fork("@@work")], "meanwhile", "heard", "heard"],
+        "work": ["Scope: done"],
+    });
+    let mut few = Bench::cast(&scripts);
+    few.knows_agents(|agents| {
+        agents.rules.forks = true;
+        agents.rules.limits.spawns = Some(1);
+    });
+    let told = few.run("@@lead").await;
+    assert_eq!(of_forks(&told).len(), 1, "{}", results(&told));
+    let mut alone = Bench::cast(&scripts);
+    alone.knows_agents(|agents| {
+        agents.rules.forks = true;
+        agents.rules.background_is_off = true;
+    });
+    let told = alone.run("@@lead").await;
+    assert_eq!(results(&told).matches("Scope: done").count(), 2, "{}", results(&told));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_forks_of_one_conversation_begin_with_is_written_once() {
+    let mut lead: Vec<Value> = (0..3).map(|_| json!([fork("@@work"), fork("@@work")])).collect();
+    lead.extend((0..8).map(|_| json!("heard")));
+    let told = forking(&json!({"lead": lead, "work": ["Scope: done"]})).run("@@lead").await;
+    assert_eq!(of_forks(&told).len(), 6, "{}", results(&told));
+    let main = std::fs::read_to_string(&told.transcript).unwrap();
+    assert_eq!(main.matches("\"subtype\":\"prefix\"").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_of_an_agent_that_has_the_conversation_of_another_goes_on_from_the_same_bytes() {
+    let bench = forking(&json!({
+        "lead": [[read(), read()], [agent("judge", "@@judge", &json!({})), read()], "meanwhile", "heard", "heard"],
+        "judge": [[read()], [fork("@@work"), read()], "judged", "heard"],
+        "work": [[read()], "Scope: it"],
+        "more": ["Scope: more"],
+        "poke": [[message("${arg}", "@@more")], "said", "heard"],
+    }));
+    bench.agent("judge", "forkContext: true\n", "You judge.");
+    let told = bench.run("@@lead").await;
+    let started = told.of("system", Some("task_started"));
+    let id = started.iter().find(|it| it["subagent_type"] == "fork").unwrap()["task_id"].clone();
+    let of_fork = |told: &Told| -> Vec<Asked> {
+        told.asked.iter().filter(|it| it.agent.as_deref() == id.as_str()).cloned().collect()
+    };
+    let first = of_fork(&told);
+    let sent = String::from_utf8_lossy(&first[0].wire).into_owned();
+    assert!(sent.contains("It is material") && sent.contains("FORK_DIRECTIVE: @@work"), "{sent}");
+    let later = bench.resume(&told, &format!("@@poke:{}", id.as_str().unwrap())).await;
+    let woken = of_fork(&later);
+    assert!(woken[0].wire.starts_with(&first.last().unwrap().wire), "{}", woken[0].messages);
+    assert_eq!(woken[0].fixed, first[0].fixed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_with_a_prompt_of_its_own_misses_no_cache() {
+    let usage = |written: u64, read: u64| json!({"input_tokens": 10, "output_tokens": 5, "cache_creation_input_tokens": written, "cache_read_input_tokens": read});
+    let bench = Bench::cast(&json!({
+        "lead": [{"blocks": [agent("judge", "@@judge", &json!({}))], "usage": usage(40_000, 0)}, "done"],
+        "judge": [{"text": "Right.", "usage": usage(40_000, 0)}],
+    }));
+    bench.agent("judge", "forkContext: true\n", "You judge.");
+    let told = bench.run("@@lead").await;
+    let said = format!("{:?}", told.of("system", Some("informational")));
+    assert!(!said.contains("from its cache"), "its system prompt is another: {said}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use centurion_config::agent_memory::{AgentMemory, MemoryPlaces};
 use centurion_config::memory::{Memory, MemorySources};
 use centurion_config::settings::{MemorySettings, MemoryTask};
-use centurion_engine::{ContextRules, Start, ToolChoice};
+use centurion_engine::{ContextRules, ModelRefusal, Start, ToolChoice};
 use centurion_permissions::Mode;
 use centurion_protocol::{Block, Outcome, SeededWorld, World as _};
 use serde_json::{Value, json};
@@ -464,6 +464,106 @@ async fn many_notes_become_few_and_nothing_of_them_is_lost() {
         let (_, failures) = runs(&bench, "hi").await;
         assert_eq!(std::fs::read_dir(notes.join("sessions")).unwrap().count(), 5, "{bad}");
         assert!(failures[0].contains("consolidating the notes failed"), "{bad}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_may_not_be_used_makes_no_notes() {
+    // S-289
+    let task = MemoryTask { model: Some("claude-haiku-5-5".to_owned()), max_budget: 1.0 };
+    let all = MemorySettings {
+        session: Some(task.clone()),
+        extraction: Some(task.clone()),
+        consolidation: Some(task),
+    };
+    let (mut bench, notes) = ending(SESSION, &json!("About tea\n\nNO-SUGAR"), all);
+    let project = bench.project();
+    bench.also(move |options| {
+        options.agents.memory = Some(places(project.clone()));
+        options.agents.check_model = Arc::new(|name: &str| {
+            let refusal = || ModelRefusal::new(format!("{name} is not listed"));
+            if name.contains("haiku") { Err(refusal()) } else { Ok(()) }
+        });
+    });
+    std::fs::create_dir_all(notes.join("sessions")).unwrap();
+    for count in 0..5 {
+        std::fs::write(notes.join(format!("sessions/{count}.md")), "x").unwrap();
+    }
+    let (told, failures) = runs(&bench, "make tea").await;
+    assert_eq!(told.asked.len(), 1, "nothing is asked of it");
+    assert_eq!(failures.len(), 3, "{failures:?}");
+    assert!(failures.iter().all(|it| it.contains("may not be used")), "{failures:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn extracted_notes_hold_no_credentials_and_the_question_is_bounded_and_without_sessions() {
+    // S-289
+    let secret = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOP";
+    let note = json!({
+        "file": "tea.md", "description": format!("key {secret}"), "text": format!("it is {secret}"),
+    });
+    let remembers = MemorySettings { extraction: Some(on(1.0)), ..MemorySettings::default() };
+    let answer = json!(json!({"notes": [note]}).to_string());
+    let (bench, notes) = ending(EXTRACT, &answer, remembers);
+    std::fs::create_dir_all(notes.join("sessions")).unwrap();
+    std::fs::write(notes.join("sessions/0.md"), "SESSION-WORDS").unwrap();
+    for name in ["a.md", "b.md", "c.md"] {
+        std::fs::write(notes.join(name), "word ".repeat(5_000)).unwrap();
+    }
+    let (told, failures) = runs(&bench, "make tea").await;
+    assert_eq!(failures, [""; 0]);
+    let asked = told.asked.last().unwrap();
+    assert!(
+        knows(asked, "(there are more)") && !knows(asked, "SESSION-WORDS"),
+        "{}",
+        asked.messages
+    );
+    let question = asked.messages.as_array().unwrap().last().unwrap().to_string();
+    assert!(question.len() < 40_000, "{}", question.len());
+    let written = format!("{}{}", read(notes.join("tea.md")), read(notes.join("MEMORY.md")));
+    assert!(written.contains("it is ") && !written.contains("sk-ant-api03"), "{written}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_note_on_a_session_is_cut_where_it_is_too_long_and_one_without_text_is_none() {
+    // S-289
+    let remembers = MemorySettings { session: Some(on(1.0)), ..MemorySettings::default() };
+    let long = json!(format!("About tea\n\n{}", "NO-SUGAR ".repeat(4_000)));
+    let (bench, notes) = ending(SESSION, &long, remembers.clone());
+    let (told, failures) = runs(&bench, "make tea").await;
+    assert_eq!(failures, [""; 0]);
+    let note = read(notes.join(format!("sessions/{}.md", told.session)));
+    assert!((16_000..17_000).contains(&note.len()), "{}", note.len());
+    let (bench, notes) = ending(SESSION, &json!("About tea\n \n"), remembers);
+    let (_, failures) = runs(&bench, "make tea").await;
+    // One line is a description and a text.
+    assert!(failures.is_empty() && notes.join("sessions").exists(), "{failures:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn forty_notes_of_any_kind_are_many_and_an_answer_that_leaves_none_changes_none() {
+    // S-289
+    let remembers = MemorySettings { consolidation: Some(on(1.0)), ..MemorySettings::default() };
+    for (count, gone, is_asked) in [(39, 0, false), (40, 39, true), (40, 40, true)] {
+        let names: Vec<String> = (0..count).map(|n| format!("note-{n}.md")).collect();
+        let answer = json!({"notes": [], "remove": names[..gone]}).to_string();
+        let rules = json!({"rules": [
+            {"match": {"system": CONSOLIDATE}, "respond": answer}, {"match": {}, "respond": "hello"},
+        ]});
+        let (mut bench, notes) = remembering(Bench::new(rules));
+        let wanted = remembers.clone();
+        bench.also(move |options| options.remembers = wanted.clone());
+        std::fs::create_dir_all(&notes).unwrap();
+        for name in &names {
+            std::fs::write(notes.join(name), "x").unwrap();
+        }
+        let (told, failures) = runs(&bench, "hi").await;
+        assert_eq!(told.asked.len(), 1 + usize::from(is_asked), "{count}");
+        let left = names.iter().filter(|name| notes.join(name).exists()).count();
+        let is_refused = gone == count;
+        assert_eq!(left, if is_refused { count } else { count - gone }, "{count} {gone}");
+        assert_eq!(failures.len(), usize::from(is_refused), "{failures:?}");
+        assert!(failures.iter().all(|it| it.contains("no note at all")), "{failures:?}");
     }
 }
 

@@ -238,3 +238,66 @@ async fn a_plan_that_the_lead_approved_is_told_behind_a_compaction_of_a_later_pr
         assert!(text.contains("Your plan, which was approved:\\nPLAN-WORDS"), "{text}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn lists_that_are_told_again_are_bounded() {
+    let read = |n: usize| json!({"tool": "Read", "input": {"file_path": format!("file-{n}.txt")}});
+    let create = |n: usize| json!({"tool": "TaskCreate", "input": {"subject": format!("OPEN-{n}"), "description": ""}});
+    let finish = |n: usize| json!({"tool": "TaskUpdate", "input": {"taskId": n.to_string(), "status": "completed"}});
+    let each =
+        |count: usize, call: &dyn Fn(usize) -> Value| (1..=count).map(call).collect::<Vec<_>>();
+    let mut steps = vec![
+        json!(each(45, &read)),
+        json!(each(75, &create)),
+        json!(each(30, &finish)),
+        json!(each(25, &|_| starts("@@sub"))),
+    ];
+    steps.extend((0..30).map(|_| json!("heard")));
+    let mut bench = telling(200_000, &[good()], &steps);
+    let rules = bench.scenario["rules"].as_array_mut().unwrap();
+    rules.insert(0, json!({"match": {"first_user": "@@sub"}, "respond": "done"}));
+    let (lists, name) = (bench.project().with_file_name("lists"), "alpha".parse().unwrap());
+    let place = TaskListPlace { lists, name };
+    bench.also(move |options| options.agents.task_list = Some(place.clone()));
+    for n in 1..=45 {
+        bench.file(&format!("file-{n}.txt"), "x");
+    }
+    let told = bench.run("go").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    let compacted = bench.resume(&told, "/compact").await;
+    assert_eq!(boundaries(&compacted), 1, "{}", compacted.result());
+    let bench =
+        Bench { scenario: telling(200_000, &[good()], &[json!("Next.")]).scenario, ..bench };
+    let next = bench.resume(&told, "go on").await;
+    let sent = text(&next.asked[0]);
+    assert_eq!((sent.matches("/file-").count(), sent.contains("and 5 more")), (40, true), "{sent}");
+    assert_eq!(
+        sent.matches(" OPEN-").count(),
+        40 + 20,
+        "open ones, and the last that are done: {sent}"
+    );
+    assert!(
+        sent.contains("[completed, yours] OPEN-30\\n") && !sent.contains("] OPEN-10\\n"),
+        "{sent}"
+    );
+    assert_eq!(sent.matches("- [done] a").count(), 20, "agents that have ended: {sent}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_that_is_very_long_is_told_again_in_part_and_says_so() {
+    let mut steps = plans(&format!("1. PLAN-WORDS {} LAST-WORDS", "step ".repeat(10_000)));
+    steps.push(json!("Planned."));
+    let answerer: Arc<dyn Answerer> = Arc::new(Judge { says_yes: true });
+    let bench = Bench { answerer: Some(answerer), ..telling(200_000, &[good()], &steps) };
+    let told = bench.run("go").await;
+    let compacted = bench.resume(&told, "/compact").await;
+    assert_eq!(boundaries(&compacted), 1, "{}", compacted.result());
+    let bench =
+        Bench { scenario: telling(200_000, &[good()], &[json!("Next.")]).scenario, ..bench };
+    let sent = text(&bench.resume(&told, "go on").await.asked[0]);
+    assert!(
+        sent.contains("PLAN-WORDS") && sent.contains("[The rest is in the transcript.]"),
+        "{sent}"
+    );
+    assert!(!sent.contains("LAST-WORDS"), "{sent}");
+}

@@ -9,6 +9,7 @@ use centurion_permissions::{Rule, RuleOrigin, RuleSet};
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
+use crate::hook_stage::{Stage, every_event};
 use crate::skills::said;
 
 /// A project with the skills `my skill` and `look`, and the plugin `kit` with `fix` and `look`.
@@ -88,6 +89,44 @@ async fn a_rule_holds_for_every_spelling_of_its_skill() {
             let is_invoked = is_invoked(rule, kind, &input).await;
             assert_eq!(is_invoked, !is_meant, "{kind} {rule} on {input}");
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rule_holds_for_the_skill_that_a_name_has_come_to_mean_since_its_call_was_judged() {
+    // The project's skill goes after hooks and rules have let the call pass. Then the name means the plugin's.
+    for (kind, reason) in [
+        (None, "TEXT-KIT-LOOK"),
+        (Some("deny"), "a rule denies the skill `kit:look`"),
+        (Some("ask"), "a rule asks about the skill `kit:look`"),
+    ] {
+        let mut bench = bench(&json!({"skill": "look"}));
+        let skill = bench.project().join(".claude/skills/look");
+        let gone = skill.clone();
+        let stage = Stage::new(move |told| {
+            // Hooks hear of changes of skills, so that none counts before they were asked.
+            if told["hook_event_name"] == "PreToolUse" {
+                std::fs::remove_dir_all(&gone).unwrap();
+            }
+            Some(json!({}))
+        });
+        bench.also(move |options| {
+            stage.extend(options, every_event());
+            let rules =
+                RuleSet::from_iter([Rule::parse("Skill(kit:look)", RuleOrigin::Flag).unwrap()]);
+            let policy = &mut options.permission.policy;
+            match kind {
+                Some("deny") => policy.deny = rules,
+                Some(_) => policy.ask = rules,
+                None => {}
+            }
+        });
+        let told = bench.run("@@lead").await;
+        assert!(!skill.exists());
+        let text = said(&told.asked[1]);
+        assert!(text.contains(reason), "{kind:?}: {text}");
+        assert!(!text.contains("TEXT-LOOK"), "{kind:?}: {text}");
+        assert_eq!(text.contains("TEXT-KIT-LOOK"), kind.is_none(), "{kind:?}: {text}");
     }
 }
 
