@@ -1,5 +1,5 @@
-//! Real processes that are killed at each write of a compaction, of a fork's start and of a rewind: the next process goes
-//! on with the whole of it or with what was before, and with nothing in between.
+//! Real processes that are killed at each write of a compaction, of a fork's start and of a rewind: the next process has
+//! the whole of it or what was before, and nothing in between.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -93,8 +93,8 @@ fn reader() -> Program {
     program
 }
 
-/// Goes on with a session; what its first request says.
-fn go_on(program: &Program, prompt: &str, when: &str) -> String {
+/// Continues a session; what its first request says.
+fn continue_with(program: &Program, prompt: &str, when: &str) -> String {
     let before = program.server().requests().len();
     let resumed = program.run(&["-p", prompt, "--resume", ID]);
     assert_eq!(resumed.code, Some(0), "{when}: {}{}", resumed.stdout, resumed.stderr);
@@ -114,7 +114,7 @@ fn is_compacted(transcript: &Path) -> bool {
 fn check_compaction(program: &Program, transcript: &Path, when: &str) -> bool {
     let has_it = is_compacted(transcript);
     let record = std::fs::read(transcript).unwrap();
-    let sent = go_on(program, "NEXT-WORDS", when);
+    let sent = continue_with(program, "NEXT-WORDS", when);
     assert_eq!(sent.contains("SUMMARY-WORDS"), has_it, "{when}: {sent}");
     assert_eq!(sent.matches("PROMPT-WORDS").count(), 1, "{when}: {sent}");
     assert!(std::fs::read(transcript).unwrap().starts_with(&record), "{when}: nothing is deleted");
@@ -205,7 +205,7 @@ fn started(transcript: &Path) -> Option<PathBuf> {
 }
 
 #[test]
-fn killed_at_every_write_of_a_forks_start_it_is_told_of_once_and_goes_on_from_the_same_bytes() {
+fn killed_at_every_write_of_a_forks_start_it_is_told_of_once_and_continues_from_the_same_bytes() {
     // I-3, I-11
     let writes = Writes::new();
     let mut program = Program::with_handler(forker);

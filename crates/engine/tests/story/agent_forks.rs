@@ -698,7 +698,7 @@ async fn what_forks_of_one_conversation_begin_with_is_written_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fork_of_an_agent_that_has_the_conversation_of_another_goes_on_from_the_same_bytes() {
+async fn a_fork_of_an_agent_that_has_the_conversation_of_another_continues_from_the_same_bytes() {
     let bench = forking(&json!({
         "lead": [[read(), read()], [agent("judge", "@@judge", &json!({})), read()], "meanwhile", "heard", "heard"],
         "judge": [[read()], [fork("@@work"), read()], "judged", "heard"],

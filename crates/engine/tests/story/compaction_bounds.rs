@@ -80,7 +80,7 @@ async fn each_text_of_a_prompt_that_is_cut_is_whole_in_a_file_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_of_very_many_results_leaves_a_session_that_goes_on() {
+async fn a_turn_of_very_many_results_leaves_a_session_that_continues() {
     // D-54: together they would be more than the window, however little each of them is
     for count in [40, 120, 300] {
         let calls: Vec<Value> = (0..count).map(|_| read()[0].clone()).collect();
@@ -101,7 +101,7 @@ async fn a_turn_of_very_many_results_leaves_a_session_that_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_prompt_of_very_many_large_texts_leaves_a_session_that_goes_on() {
+async fn a_prompt_of_very_many_large_texts_leaves_a_session_that_continues() {
     // D-54
     let bench = telling(40_000, &[good()], &[read(), json!("Read."), json!("After.")]);
     let told = bench
