@@ -254,12 +254,15 @@ fn killed_at_every_write_of_a_forks_start_it_is_told_of_once_and_continues_from_
     assert!(seen.iter().all(|it| it.load(Ordering::Relaxed) > 1), "{seen:?}");
 }
 
+/// A file with what it was and what it has become.
+type ChangedFile = (PathBuf, Option<Vec<u8>>, Option<Vec<u8>>);
+
 /// A session that has changed files of all kinds, some of which others have changed since; the files with what they
 /// were and what they have become.
 struct Changed {
     program: Program,
     copy: tempfile::TempDir,
-    files: Vec<(PathBuf, Option<Vec<u8>>, Option<Vec<u8>>)>,
+    files: Vec<ChangedFile>,
 }
 
 const THEIRS: &str = "THEIRS\n";
@@ -373,7 +376,7 @@ fn killed_before_every_step_of_a_rewind_the_next_one_finishes_it_and_nothing_of_
     let whole = ended(killer.kill(&command(), Victims::All, root, 0).output().unwrap());
     changed.check_done(&whole, "not killed");
     let theirs = (changed.files[1].0.display().to_string(), THEIRS.to_owned());
-    assert_eq!(Changed::set_aside(&whole), [theirs.clone()], "{}", whole.stdout);
+    assert_eq!(Changed::set_aside(&whole), std::slice::from_ref(&theirs), "{}", whole.stdout);
     let steps = killer.steps();
     assert!(steps > 12, "{steps}");
     for step in 1..=steps {

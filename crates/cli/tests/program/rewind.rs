@@ -106,7 +106,9 @@ fn where_a_file_cannot_be_brought_back_the_conversation_stays_unless_it_alone_is
     let (program, id) = two_prompts(Some("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"));
     let copies = copies(&program.scratch.home());
     assert_eq!(copies.len(), 2, "{copies:?}");
-    copies.iter().for_each(|copy| std::fs::write(copy, "damaged").unwrap());
+    for copy in &copies {
+        std::fs::write(copy, "damaged").unwrap();
+    }
     let listed = prompts(&program, &id);
     for more in [&["--dry-run"][..], &[]] {
         let refused = rewind(&program, &id, &listed[1], more);

@@ -691,7 +691,8 @@ async fn forks_are_counted_like_all_agents_and_waited_for_where_nothing_runs_in_
 async fn what_forks_of_one_conversation_begin_with_is_written_once() {
     let mut lead: Vec<Value> = (0..3).map(|_| json!([fork("@@work"), fork("@@work")])).collect();
     lead.extend((0..8).map(|_| json!("heard")));
-    let told = forking(&json!({"lead": lead, "work": ["Scope: done"]})).run("@@lead").await;
+    let bench = forking(&json!({"lead": lead, "work": ["Scope: done"]}));
+    let told = bench.run("@@lead").await;
     assert_eq!(of_forks(&told).len(), 6, "{}", results(&told));
     let main = std::fs::read_to_string(&told.transcript).unwrap();
     assert_eq!(main.matches("\"subtype\":\"prefix\"").count(), 1);

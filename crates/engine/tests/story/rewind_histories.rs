@@ -206,13 +206,17 @@ proptest! {
                     let results = |events: &[Value]| events.iter().filter(|it| it["type"] == "result").count();
                     for (n, turn) in all.iter().enumerate() {
                         watcher.until(|events, _| results(events) > n).await;
-                        turn.theirs.iter().for_each(|change| at.lock().change(*change));
+                        for change in &turn.theirs {
+                            at.lock().change(*change);
+                        }
                         seen.lock().push(at.lock().look());
                         handle.submit(prompt(n), vec![Block::text(format!("@@turn{n}"))]);
                     }
                     watcher.until(|events, _| results(events) > all.len()).await;
                     tokio::task::yield_now().await;
-                    last.iter().for_each(|change| at.lock().change(*change));
+                    for change in &last {
+                        at.lock().change(*change);
+                    }
                     if let Some(file) = link {
                         let path = at.lock().paths[file].clone();
                         drop(std::fs::remove_file(&path));
