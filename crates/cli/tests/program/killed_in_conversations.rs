@@ -15,7 +15,7 @@ use crate::program::{Ended, Program, ended};
 
 const ID: &str = "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f14";
 
-/// What only a request for a summary says.
+/// The words that only a request for a summary has.
 const QUESTION: &str = "about to leave its window";
 
 /// Kills a program before, in the middle of and behind each of its writes to transcripts.
@@ -204,6 +204,20 @@ fn started(transcript: &Path) -> Option<PathBuf> {
     serde_json::from_slice::<Value>(first).is_ok().then_some(path)
 }
 
+/// Checks that the fork was woken, and that its request begins with what its parent had sent.
+fn check_woken(requests: &[Recorded], before: usize, when: &str) {
+    let is_of_fork = |it: &&Recorded| it.header("x-claude-code-agent-id").is_some();
+    let woken = requests[before..].iter().find(is_of_fork);
+    let woken = woken.unwrap_or_else(|| panic!("{when}: it was not woken")).json();
+    let (rest, messages) = taken_apart(&woken);
+    let (parent, sent) = taken_apart(&requests[0].json());
+    assert_eq!(rest, parent, "{when}");
+    assert!(messages.starts_with(&sent), "{when}: {woken}");
+    let said = woken["messages"].to_string();
+    assert_eq!(said.matches("FORK_DIRECTIVE: look at one").count(), 1, "{when}: {said}");
+    assert!(said.contains("<fork-boilerplate>") && said.contains("MORE-WORK"), "{when}: {said}");
+}
+
 #[test]
 fn killed_at_every_write_of_a_forks_start_it_is_told_of_once_and_continues_from_the_same_bytes() {
     // I-3, I-11
@@ -233,22 +247,9 @@ fn killed_at_every_write_of_a_forks_start_it_is_told_of_once_and_continues_from_
         let told = next.matches("<task-notification>").count();
         assert_eq!(told, usize::from(path.is_some()), "{when}: {next}");
         seen[usize::from(path.is_some())].fetch_add(1, Ordering::Relaxed);
-        if path.is_none() {
-            return;
+        if path.is_some() {
+            check_woken(&requests, before, when);
         }
-        // It is woken, and its request begins with what its parent had sent.
-        let woken = requests[before..].iter().find(|it| !of_main(it));
-        let woken = woken.unwrap_or_else(|| panic!("{when}: {next}")).json();
-        let (rest, messages) = taken_apart(&woken);
-        let (parent, sent) = taken_apart(&requests[0].json());
-        assert_eq!(rest, parent, "{when}");
-        assert!(messages.starts_with(&sent), "{when}: {woken}");
-        let said = woken["messages"].to_string();
-        assert_eq!(said.matches("FORK_DIRECTIVE: look at one").count(), 1, "{when}: {said}");
-        assert!(
-            said.contains("<fork-boilerplate>") && said.contains("MORE-WORK"),
-            "{when}: {said}"
-        );
     });
     assert!(kills > 20, "{kills}");
     assert!(seen.iter().all(|it| it.load(Ordering::Relaxed) > 1), "{seen:?}");
@@ -390,8 +391,8 @@ fn killed_before_every_step_of_a_rewind_the_next_one_finishes_it_and_nothing_of_
         }
         let again = changed.program.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
         changed.check_done(&again, &when);
-        // What others made is named with a copy that has it. What the session itself made may be, too: from a change that
-        // was recorded and not made nobody can tell it.
+        // A change by others is named with a copy that has it. One by the session itself may be, too: it looks the same
+        // where a change was recorded and not made.
         let aside = Changed::set_aside(&again);
         assert!(aside.contains(&theirs), "{when}: {}", again.stdout);
         for (path, _, after) in &changed.files {

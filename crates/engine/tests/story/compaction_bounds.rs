@@ -180,7 +180,7 @@ async fn a_conversation_above_its_window_is_cut_by_rule_where_the_model_says_not
 #[tokio::test(start_paused = true)]
 async fn a_summary_that_takes_long_is_no_stall_and_is_paid_for_by_the_agent_that_needed_it() {
     let slow = json!({
-        "text": "<summary>SUMMARY-1</summary>", "latency_ms": 3_600_000,
+        "text": "<summary>SUMMARY-1</summary>", "latency_ms": 300_000,
         "usage": {"input_tokens": 1_000_000, "output_tokens": 10},
     });
     let mut steps = vec![json!([starts("CHILD-TASK")]), json!("meanwhile")];
