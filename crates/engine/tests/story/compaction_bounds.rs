@@ -178,39 +178,6 @@ async fn a_conversation_above_its_window_is_cut_by_rule_where_the_model_says_not
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_summary_that_takes_long_is_no_stall_and_is_paid_for_by_the_agent_that_needed_it() {
-    let slow = json!({
-        "text": "<summary>SUMMARY-1</summary>", "latency_ms": 300_000,
-        "usage": {"input_tokens": 1_000_000, "output_tokens": 10},
-    });
-    let mut steps = vec![json!([starts("CHILD-TASK")]), json!("meanwhile")];
-    steps.extend(reads(14));
-    steps.extend([json!("Report."), json!("Heard.")]);
-    let mut bench = telling(40_000, &[slow], &steps);
-    bench.knows_agents(|agents| {
-        agents.rules.stall = Some(std::time::Duration::from_mins(1));
-    });
-    let context = ContextRules { window: Some(40_000), ..ContextRules::default() };
-    bench.also(move |options| options.context = context);
-    let rules = bench.scenario["rules"].as_array_mut().unwrap();
-    rules.insert(0, json!({"match": {"last_user": "task-notification"}, "respond": "Heard."}));
-    rules.insert(
-        0,
-        json!({"match": {"last_user": "works in the background"}, "respond": "meanwhile"}),
-    );
-    let told = bench.run("go").await;
-    let ended = told.of("system", Some("task_notification"));
-    assert_eq!(ended[0]["status"], "completed", "{ended:?}");
-    assert_eq!(boundaries(&told), 1);
-    let path = told.agent_transcript(&told.agent_ids()[0]);
-    let text = std::fs::read_to_string(path).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let mut dollars = lines.filter_map(|line| line["data"]["end"]["dollars"].as_f64());
-    let dollars = dollars.next_back().unwrap();
-    assert!(dollars > 4.9, "a million tokens were read for its summary: {dollars}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_compaction_that_succeeds_takes_back_that_others_failed() {
     // Twice two failures, and a summary in between: three in a row would end the tries.
     let empty = || json!("<summary></summary>");
