@@ -6,6 +6,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "random_teams/asks.rs"]
+mod asks;
 #[expect(dead_code, reason = "made for stories, of which a team needs only a part")]
 #[path = "story/bench.rs"]
 mod bench;
@@ -41,6 +43,7 @@ mod storm;
 
 use std::time::Duration;
 
+use crate::asks::Asked;
 use crate::plan::{Fate, Plan};
 use crate::players::Part;
 use crate::process::Ended;
@@ -52,7 +55,7 @@ const SEEDS: Seeds = Seeds { one: "CENTURION_TEAM_SEED", count: "CENTURION_TEAM_
 
 /// Four processes of one session, one after another: one that works, one that finds what is left of it, one that finds
 /// nothing to do, and one that sets all members to work again.
-fn play(seed: u64) {
+fn play(seed: u64) -> Asked {
     let stage = Stage::new(Plan::of(seed));
     let dies = match stage.plan.fate {
         Fate::Dies(after) => after,
@@ -60,7 +63,9 @@ fn play(seed: u64) {
     };
     let first = Process { number: 0, part: Part::Plan, prompt: Some("Lead your team."), dies };
     let life = stage.live(&first);
-    checks::after_life(&stage, &life, &Records::of(&stage));
+    let records = Records::of(&stage);
+    checks::after_life(&stage, &life, &records);
+    let mut asked = asks::count(&records, life.ended);
     if let Fate::Cut(share) = stage.plan.fate {
         stage.cut(share);
         checks::always(&stage, &Records::of(&stage));
@@ -69,7 +74,7 @@ fn play(seed: u64) {
     if first.lead.is_none() {
         // It died before it had begun.
         assert!(first.agents.is_empty());
-        return;
+        return asked;
     }
     let (number, dies) = (1, Duration::MAX);
     let prompt = Some("What became of them?");
@@ -84,14 +89,25 @@ fn play(seed: u64) {
         let prompt = format!("Speak to {}.", agents.join(", "));
         let prompt = Some(prompt.as_str());
         let life = stage.live(&Process { number: 3, part: Part::Waking, prompt, dies });
-        checks::after_waking(&stage, &second, &life, &Records::of(&stage));
+        let records = Records::of(&stage);
+        checks::after_waking(&stage, &second, &life, &records);
+        asked += asks::count(&records, life.ended);
     }
+    asked
 }
 
 #[test]
 fn every_team_keeps_its_promises() {
     // I-1, I-3, I-4, I-8, I-12, D-43, D-62 to D-68, teams.md 10
-    SEEDS.play(play);
+    // `None` where fewer than usual are played.
+    if let Some(played) = SEEDS.play(play) {
+        let mut asked = Asked::default();
+        for it in played {
+            asked += it;
+        }
+        let Asked { allowed, denied, ignored, gone } = asked;
+        assert!([allowed, denied, ignored, gone].iter().all(|count| *count > 0), "{asked:?}");
+    }
 }
 
 #[test]

@@ -341,6 +341,16 @@ impl Journal {
         state.target.wake()
     }
 
+    /// Opens the file of an agent that works in another process, which writes to it, too.
+    pub fn wake_shared(&self) -> Result<(), JournalError> {
+        let mut state = self.state.lock();
+        state.target.wake()?;
+        if let Target::Open(file) = &mut state.target {
+            file.is_shared = true;
+        }
+        Ok(())
+    }
+
     /// Closes the file until there is something more to write: agents that wait their turn are many, and
     /// files that may be open at once are few. Another process may continue with the conversation meanwhile.
     pub fn rest(&self) {

@@ -57,6 +57,8 @@ pub struct TranscriptFile {
     pub(crate) path: PathBuf,
     /// The last write did not get through: what it left must be fenced off before the next.
     is_torn: bool,
+    /// Another process writes to it, too, and may die in the middle of a line.
+    pub(crate) is_shared: bool,
 }
 
 impl TranscriptFile {
@@ -82,7 +84,7 @@ impl TranscriptFile {
         options.read(true).append(true);
         let mut file = private::open(&mut options, path).map_err(open_error)?;
         let is_torn = has_torn_tail(&mut file).map_err(open_error)?;
-        Ok(Self { file, path: path.to_owned(), is_torn })
+        Ok(Self { file, path: path.to_owned(), is_torn, is_shared: true })
     }
 
     fn open_with(options: &mut OpenOptions, path: &Path) -> Result<Self, JournalError> {
@@ -96,7 +98,7 @@ impl TranscriptFile {
             Err(TryLockError::Error(source)) => return Err(open_error(source)),
         }
         let is_torn = has_torn_tail(&mut file).map_err(open_error)?;
-        Ok(Self { file, path: path.to_owned(), is_torn })
+        Ok(Self { file, path: path.to_owned(), is_torn, is_shared: false })
     }
 
     /// Begins a transcript with the lines of another, under the new session's id.
@@ -181,7 +183,7 @@ impl TranscriptFile {
 
     /// Appends a whole line with one write.
     pub(crate) fn append(&mut self, line: &[u8]) -> Result<(), JournalError> {
-        if self.is_torn {
+        if self.is_torn || self.is_shared && self.has_foreign_fragment() {
             self.file.write_all(b"\n").map_err(|source| self.write_error(source))?;
         }
         self.is_torn = true;
@@ -190,8 +192,23 @@ impl TranscriptFile {
         Ok(())
     }
 
+    /// Tells whether the other writer has left, or is writing, a line without an end. An end too many is an empty line.
+    fn has_foreign_fragment(&self) -> bool {
+        let mut last = [b'\n'];
+        let end = self.length().unwrap_or_default().checked_sub(1);
+        end.is_some_and(|at| self.file.read_exact_at(&mut last, at).is_ok() && last != *b"\n")
+    }
+
     pub(crate) fn write_error(&self, source: io::Error) -> JournalError {
         JournalError::Write { path: self.path.clone(), source }
+    }
+}
+
+impl Drop for TranscriptFile {
+    fn drop(&mut self) {
+        // A process that is being started has a copy of every open file for a moment, and would hold the lock with it:
+        // a later `open` would say that another process has the transcript.
+        let _ = self.file.unlock();
     }
 }
 
@@ -217,6 +234,37 @@ mod tests {
     use centurion_protocol::{SeededWorld, World as _};
 
     use super::*;
+
+    #[test]
+    fn a_lock_ends_with_its_file_though_a_process_that_is_being_started_still_has_a_copy() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
+        let file = TranscriptFile::open(&path).unwrap();
+        let locked = TranscriptFile::open(&path).map(drop);
+        assert!(matches!(locked, Err(JournalError::Locked { .. })), "{locked:?}");
+        // As between the fork and the exec of a child.
+        let copy = file.file.try_clone().unwrap();
+        drop(file);
+        drop(TranscriptFile::open(&path).unwrap());
+        drop(copy);
+    }
+
+    #[test]
+    fn what_a_writer_that_died_left_of_a_line_spoils_no_line_of_the_other_writer() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
+        let mut own = TranscriptFile::open(&path).unwrap();
+        own.is_shared = true;
+        let mut other = TranscriptFile::open_shared(&path).unwrap();
+        own.append(b"{\"a\":1}\n").unwrap();
+        other.append(b"{\"b\":2}\n").unwrap();
+        // Killed in the middle of a long line.
+        other.file.write_all(b"{\"torn\":").unwrap();
+        own.append(b"{\"c\":3}\n").unwrap();
+        own.append(b"{\"d\":4}\n").unwrap();
+        let text = own.read().unwrap();
+        assert_eq!(text, b"{\"a\":1}\n{\"b\":2}\n{\"torn\":\n{\"c\":3}\n{\"d\":4}\n");
+    }
 
     #[test]
     fn a_long_transcript_is_copied_whole_under_the_new_id() {

@@ -22,6 +22,8 @@ use crate::stage::Stage;
 
 const PLACES: [&str; 3] = ["in-process", "process", "tmux"];
 const ID: &str = "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f17";
+/// The type of members that ask before they write, where their lead need not.
+const CAREFUL: &str = "careful";
 /// The most turns in which a lead sets its members to work in one life.
 const MOST_ROUNDS: usize = 15;
 
@@ -105,18 +107,9 @@ impl Cast {
     }
 
     fn lead(&self, last: &str) -> Reply {
-        let plans = self.unanswered(last, "plan_approval-");
-        if !plans.is_empty() {
-            let answers = plans.into_iter().map(|id| {
-                let (_, name) = id.split_once('@').unwrap();
-                let name = name.split('@').next().unwrap().to_owned();
-                let approve = self.dice.chance(70);
-                self.says(
-                    &name,
-                    &json!({"type": "plan_approval_response", "request_id": id, "approve": approve}),
-                )
-            });
-            return Reply::blocks(answers.collect::<Vec<_>>());
+        let answers = self.answers(last);
+        if !answers.is_empty() {
+            return Reply::blocks(answers);
         }
         if last.contains("tool_result") {
             return Reply::text("I wait.");
@@ -152,9 +145,31 @@ impl Cast {
         Reply::blocks([self.says("*", &json!("Go on."))])
     }
 
+    /// The lead's answers to plans and questions. Some questions it does not answer.
+    fn answers(&self, last: &str) -> Vec<Value> {
+        let plans = self.unanswered(last, "plan_approval-").into_iter().map(|id| {
+            let (_, name) = id.split_once('@').unwrap();
+            let name = name.split('@').next().unwrap().to_owned();
+            let approve = self.dice.chance(70);
+            let answer =
+                json!({"type": "plan_approval_response", "request_id": id, "approve": approve});
+            self.says(&name, &answer)
+        });
+        let plans: Vec<Value> = plans.collect();
+        let asks = self.unanswered(last, "perm-").into_iter().filter(|_| self.dice.chance(80));
+        let asks = asks.map(|id| {
+            let approve = self.dice.chance(60);
+            let answer = json!({"type": "permission_response", "request_id": id, "approve": approve,
+                                "reason": "not now"});
+            self.says("w0", &answer)
+        });
+        plans.into_iter().chain(asks).collect()
+    }
+
     fn starts(&self, name: &str) -> Value {
+        let kind = if self.is_lively && self.dice.chance(60) { CAREFUL } else { "general-purpose" };
         let mut input = json!({"description": "work", "prompt": "Write, or read.",
-                               "subagent_type": "general-purpose", "name": name});
+                               "subagent_type": kind, "name": name});
         if self.is_lively && self.dice.chance(30) {
             input["mode"] = json!("plan");
         }
@@ -168,7 +183,7 @@ impl Cast {
                 .chars()
                 .take_while(|letter| letter.is_alphanumeric() || "-_@".contains(*letter))
                 .collect();
-            id.contains('@').then_some(id)
+            (id.contains('@') || kind == "perm-" && id.len() > kind.len()).then_some(id)
         });
         let mut state = self.state.lock();
         let mut new: Vec<String> = found.filter(|id| !state.answered.contains(id)).collect();
@@ -213,6 +228,11 @@ impl Cast {
         if self.is_lively && self.dice.chance(20) {
             calls.push(self.call("Bash", json!({"command": "sleep 0.02"})));
         }
+        if self.is_lively && self.dice.chance(30) {
+            // A careful one asks the lead.
+            let file = format!("{name}-{until}.txt");
+            calls.push(self.call("Write", json!({"file_path": file, "content": "x"})));
+        }
         for number in from..until {
             // Numbers begin with one: zero is what was read before the first.
             let text = json!(format!("message <{}> of {name}", number + 1));
@@ -251,6 +271,9 @@ impl Play {
         cast.state.lock().sent = vec![0; cast.writers];
         let model = Arc::clone(&cast);
         let program = Program::with_forgetful_handler(move |request| model.answer(request));
+        let careful =
+            "---\nname: careful\ndescription: asks\npermissionMode: default\n---\nBe careful.\n";
+        program.scratch.write_home(".claude/agents/careful.md", careful);
         Self { program, cast, place }
     }
 
@@ -333,7 +356,8 @@ fn check(records: &[Record], when: &str) {
     member_mail::ends_are_told_once(records, when);
 }
 
-fn play(seed: u64) {
+/// Plays a team; gives the number of questions to its lead.
+fn play(seed: u64) -> usize {
     let dice = Dice::new(seed);
     let place = PLACES[dice.below(PLACES.len())];
     let when = format!("seed {seed}, {place}");
@@ -350,7 +374,7 @@ fn play(seed: u64) {
     play.live(true, &dice, dice.chance(60));
     if play.program.transcripts().is_empty() {
         // It died before it had begun.
-        return;
+        return 0;
     }
     check(&records(&play.program), &when);
     if dice.chance(50) {
@@ -363,15 +387,18 @@ fn play(seed: u64) {
         let path = record.path.display();
         assert_eq!(record.waiting(), 0, "{when}: {path} left mail unread, {:?}", record.stoppers());
     }
+    records[0].permission_requests()
 }
 
 #[test]
 fn random_teams_in_every_place_keep_their_promises_though_processes_are_killed() {
     // I-3, S-347, S-355, D-62 to D-68, teams.md 10: in this process, processes of their own and panes
     if let Some(seed) = number("CENTURION_TEAM_SEED") {
-        return play(seed);
+        play(seed);
+    } else {
+        let asked: usize = (0..number("CENTURION_TEAM_SEEDS").unwrap_or(9)).map(play).sum();
+        assert!(asked > 0, "no member has asked its lead");
     }
-    (0..number("CENTURION_TEAM_SEEDS").unwrap_or(9)).for_each(play);
 }
 
 #[test]

@@ -63,6 +63,13 @@ impl Record {
         self.accepted().len() - self.taken_up().len()
     }
 
+    /// The number of questions to the lead whether a call may run.
+    pub(crate) fn permission_requests(&self) -> usize {
+        let queued = self.lines.iter().filter(|line| line["type"] == "queue-operation");
+        let frames = queued.map(|line| &line["origin"]["team"]["frame"]["type"]);
+        frames.filter(|kind| *kind == "permission_request").count()
+    }
+
     /// The name of the member; `None` is the lead.
     pub(crate) fn name(&self) -> Option<&str> {
         let spawn = self.lines.iter().find(|line| line["subtype"] == "agent_spawn")?;

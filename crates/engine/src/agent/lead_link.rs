@@ -196,10 +196,15 @@ impl LeadLink {
 
     /// Waits until the lead would wonder whether this process hangs. At rest it does not.
     async fn until_wondered_at(&self) {
-        while !self.is_working.load(Ordering::Relaxed) {
-            self.begun.notified().await;
+        loop {
+            while !self.is_working.load(Ordering::Relaxed) {
+                self.begun.notified().await;
+            }
+            tokio::time::sleep(self.session.silence / 4).await;
+            if self.is_working.load(Ordering::Relaxed) {
+                return;
+            }
         }
-        tokio::time::sleep(self.session.silence / 4).await;
     }
 
     pub(crate) fn tell_used(&self, model: &str, usage: &ReportedUsage) {

@@ -68,6 +68,13 @@ pub(crate) enum FromMember {
     Alive,
 }
 
+impl FromMember {
+    /// Tells whether it can only come of a run. The others may be left over from the time before it.
+    pub(crate) fn is_of_run(&self) -> bool {
+        !matches!(self, Self::Alive | Self::Shows { .. } | Self::Informs { .. })
+    }
+}
+
 /// A frame of the lead's process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToMember {
@@ -189,6 +196,9 @@ pub(crate) struct CallFrame {
     pub(crate) cwd: PathBuf,
     pub(crate) is_alone: bool,
     pub(crate) may_ask: bool,
+    /// Whether an agent below the member makes it.
+    #[serde(default)]
+    pub(crate) is_below: bool,
     /// The reason why it has to be asked about, by the rules of an agent below the member.
     pub(crate) must_ask: Option<String>,
 }

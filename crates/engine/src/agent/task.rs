@@ -4,6 +4,7 @@
 //! lock when the agent ends: its result is told once and never twice. That lock is never held together with
 //! another agent's: the queue finds the recipient.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -68,6 +69,8 @@ pub(crate) struct Task {
     ended: watch::Sender<bool>,
     /// Until when it may continue, if the lead of its team has asked it to end.
     teardown: watch::Sender<Option<Instant>>,
+    /// The messages for which it was set to work again after it had failed.
+    woken_for: Mutex<HashSet<RecordId>>,
     /// The word for the place of its process. Its end is told under the lock of the state, and says it.
     back_end: Mutex<&'static str>,
 }
@@ -333,6 +336,7 @@ impl Task {
             access: Mutex::default(),
             ended: watch::Sender::new(has_ended),
             teardown: watch::Sender::default(),
+            woken_for: Mutex::default(),
             back_end: Mutex::new(IN_PROCESS),
         })
     }
@@ -411,6 +415,13 @@ impl Task {
 
     pub(crate) fn is_leaving(&self) -> bool {
         self.state().is_leaving
+    }
+
+    /// Notes that it is to work again for these messages. Whether one of them is new.
+    pub(crate) fn wakes_for(&self, mail: impl Iterator<Item = RecordId>) -> bool {
+        let mut woken_for = self.woken_for.lock();
+        // All of them are noted, whichever of them is new.
+        mail.filter(|id| woken_for.insert(*id)).count() > 0
     }
 
     /// Notes that the agent works in a process of its own.

@@ -169,7 +169,9 @@ pub(crate) fn waiting(transcript: &[u8]) -> Vec<Mail> {
 
 /// The ids of the items that a conversation contains.
 pub(crate) fn read_items(transcript: &[u8]) -> HashSet<RecordId> {
-    Mailbox::of(transcript).read
+    let mut mailbox = Mailbox::default();
+    mailbox.take_all(transcript);
+    mailbox.read
 }
 
 /// The structured messages that a transcript has accepted, oldest first.
@@ -215,17 +217,20 @@ impl Mailbox {
         // Nearly all transcripts have none.
         let has = |text: &str| memchr::memmem::find(transcript, text.as_bytes()).is_some();
         if has("queue-operation") || has(RESUME) {
-            let (item, resume) = (Finder::new("\"queueItem\""), Finder::new(RESUME));
-            let lines = transcript.split(|byte| *byte == b'\n');
-            for line in lines.filter(|line| item.find(line).or_else(|| resume.find(line)).is_some())
-            {
-                // A line that was torn says nothing.
-                if let Ok(line) = serde_json::from_slice::<MailLine>(line) {
-                    mailbox.take(line);
-                }
-            }
+            mailbox.take_all(transcript);
         }
         mailbox
+    }
+
+    fn take_all(&mut self, transcript: &[u8]) {
+        let (item, resume) = (Finder::new("\"queueItem\""), Finder::new(RESUME));
+        let lines = transcript.split(|byte| *byte == b'\n');
+        for line in lines.filter(|line| item.find(line).or_else(|| resume.find(line)).is_some()) {
+            // A line that was torn says nothing.
+            if let Ok(line) = serde_json::from_slice::<MailLine>(line) {
+                self.take(line);
+            }
+        }
     }
 
     fn take(&mut self, line: MailLine) {

@@ -202,9 +202,10 @@ impl Member {
         Self {
             name: NAMES[dice.below(NAMES.len())],
             kind: match dice.below(10) {
-                0..4 => Kind::Usual,
-                4..6 => Kind::AcceptEdits,
-                6..8 => Kind::Default,
+                0..3 => Kind::Usual,
+                3..4 => Kind::AcceptEdits,
+                // These ask their lead.
+                4..9 => Kind::Default,
                 _ => Kind::Plan,
             },
             asked_to_plan: dice.chance(35),

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::future::pending;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use centurion_team::socket::{Connection, Patience, SocketDirectory};
 use centurion_team::{
     BackEnd, BackEndError, BackEndFuture, Execution, MemberCommand, MemberPlace, MemberProcess,
 };
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::agent_stage::message;
@@ -58,9 +60,19 @@ impl Caller {
         let (mut connection, answer) = self.greet(&self.ticket, false).await;
         assert!(answer.unwrap()["Welcome"].is_object());
         say(&mut connection, &json!("Ready")).await;
+        Self::begun(connection).await
+    }
+
+    async fn begun(mut connection: Connection) -> (Connection, Value) {
         let begin: Value = connection.reader.read(SOON).await.unwrap().unwrap();
         (connection, begin["Begin"].clone())
     }
+}
+
+/// The texts of the items of a frame that begins a run.
+fn texts(begin: &Value) -> String {
+    let items = begin["items"].as_array().unwrap();
+    items.iter().map(|item| item["content"].to_string()).collect()
 }
 
 async fn say(connection: &mut Connection, frame: &Value) {
@@ -268,4 +280,143 @@ async fn a_broken_member_calls_no_function_that_is_no_hook() {
     });
     let told = bench.run("@@lead").await;
     assert!(shown(&told).contains("refused"), "{}", shown(&told));
+}
+
+#[tokio::test]
+async fn mail_that_was_accepted_when_a_process_died_is_read_by_the_next_one() {
+    // teams.md 10.1 and 11.20: wake is part of delivery. It waited for the next message
+    let scripts = json!({
+        "lead": [[member("w1", "@@work")], [message("w1", "more")], "waiting", "done", "done"],
+        "work": [],
+    });
+    let runs = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&runs);
+    let bench = played(&scripts, move |caller| {
+        let seen = Arc::clone(&seen);
+        async move {
+            let (mut connection, begin) = caller.begin().await;
+            let items = begin["items"].clone();
+            say(&mut connection, &json!({"Took": [items[0]["id"]]})).await;
+            let count = {
+                let mut seen = seen.lock();
+                seen.push(texts(&begin));
+                seen.len()
+            };
+            if count == 1 {
+                // It dies when it has got the message and has not read it.
+                let item: Value = connection.reader.read(SOON).await.unwrap().unwrap();
+                assert!(item["Item"].is_object(), "{item}");
+            }
+        }
+    });
+    let told = bench.run("@@lead").await;
+    assert!(told.last_texts("@@lead").contains("its process has ended"));
+    let runs = runs.lock().clone();
+    // The second one dies, too: it is not started for ever.
+    assert_eq!(runs.len(), 2, "{runs:?}");
+    assert!(runs[0].contains("@@work") && runs[1].contains("more"), "{runs:?}");
+}
+
+#[tokio::test]
+async fn what_a_process_wrote_down_before_it_died_is_not_told_to_the_next_one_again() {
+    // I-3: a process that died after it had written and before it had said so counted as one that had not begun
+    let scripts = json!({"lead": [[member("w1", "@@work")], "waiting", "done"], "work": []});
+    let runs = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&runs);
+    let bench = played(&scripts, move |caller| {
+        let count = Arc::clone(&count);
+        async move {
+            let (mut connection, answer) = caller.greet(&caller.ticket, false).await;
+            let lead = answer.unwrap()["Welcome"]["transcript"].as_str().unwrap().to_owned();
+            say(&mut connection, &json!("Ready")).await;
+            let (mut connection, begin) = Caller::begun(connection).await;
+            // Left over from the time before the run.
+            say(&mut connection, &json!("Alive")).await;
+            *count.lock() += 1;
+            let file = format!("subagents/agent-{}.jsonl", begin["agent"].as_str().unwrap());
+            let path = Path::new(&lead).with_extension("").join(file);
+            let line = json!({"type": "user", "uuid": "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f12",
+                              "queueItem": begin["items"][0]["id"],
+                              "message": {"role": "user", "content": "Do it."}});
+            let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+            file.write_all(format!("{line}\n").as_bytes()).unwrap();
+        }
+    });
+    let told = bench.run("@@lead").await;
+    assert_eq!(*runs.lock(), 1, "the run has begun once");
+    assert!(told.last_texts("@@lead").contains("its process has ended"));
+}
+
+#[tokio::test]
+async fn a_process_that_died_while_its_member_rested_is_replaced_whatever_it_had_said_before() {
+    // A sign of life that was left over counted as the beginning of the run: the member failed, and its mail waited
+    let scripts = json!({"lead": [[member("w1", "@@work")], "waiting", "done"], "work": []});
+    let runs = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&runs);
+    let bench = played(&scripts, move |caller| {
+        let count = Arc::clone(&count);
+        async move {
+            let (mut connection, _) = caller.greet(&caller.ticket, false).await;
+            say(&mut connection, &json!("Ready")).await;
+            let is_first = {
+                let mut count = count.lock();
+                *count += 1;
+                *count == 1
+            };
+            if is_first {
+                say(&mut connection, &json!("Alive")).await;
+            } else {
+                let (mut connection, begin) = Caller::begun(connection).await;
+                say(&mut connection, &json!({"Took": [begin["items"][0]["id"]]})).await;
+            }
+        }
+    });
+    let told = bench.run("@@lead").await;
+    assert_eq!(*runs.lock(), 2);
+    assert!(told.last_texts("@@lead").contains("its process has ended"), "the second one's end");
+}
+
+#[tokio::test]
+async fn an_agent_below_a_member_neither_plans_nor_ends_in_the_members_name() {
+    // D-64, D-66: in a process of its own the lead took every call for the member's
+    let mut joins = member("w1", "@@work");
+    joins["input"]["mode"] = json!("plan");
+    let scripts = json!({
+        "lead": [[joins], [message_to_end("w1")], "waiting", "done"],
+        "work": [],
+    });
+    let bench = played(&scripts, |caller| async move {
+        let (mut connection, begin) = caller.begin().await;
+        // The request to end.
+        let item: Value = connection.reader.read(SOON).await.unwrap().unwrap();
+        let said = item["Item"]["content"].to_string();
+        let (_, id) = said.split_once("shutdown-").unwrap();
+        let id = format!("shutdown-{}", id.split(['\\', '"']).next().unwrap());
+        let answer = json!({"type": "shutdown_response", "request_id": id, "approve": true});
+        let message = json!({"to": "team-lead", "message": answer});
+        for (number, (name, input)) in
+            [("SendMessage", message), ("ExitPlanMode", json!({"plan": "mine"}))]
+                .into_iter()
+                .enumerate()
+        {
+            let call = json!({"id": format!("c{number}"), "name": name, "input": input, "cwd": "/",
+                              "is_alone": true, "may_ask": false, "is_below": true,
+                              "must_ask": null});
+            say(&mut connection, &json!({"Asks": {"id": number, "question": {"Call": call}}}))
+                .await;
+            let answer: Value = connection.reader.read(SOON).await.unwrap().unwrap();
+            let told = answer["Answers"]["answer"]["Done"]["result"].to_string();
+            assert!(told.contains("only the member of the team itself"), "{answer}");
+        }
+        let own = &begin["agent"];
+        let event = json!({"type": "assistant", "agent_id": own, "message": "all refused"});
+        let uuid = "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11";
+        say(&mut connection, &json!({"Shows": {"uuid": uuid, "body": event}})).await;
+    });
+    let told = bench.run("@@lead").await;
+    assert!(shown(&told).contains("all refused"), "{}", shown(&told));
+}
+
+fn message_to_end(name: &str) -> Value {
+    json!({"tool": "SendMessage", "input": {"to": name, "message": {"type": "shutdown_request"}}})
 }

@@ -16,6 +16,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::meta::write_meta;
+use super::resume::resume_for_mail;
 use super::{Child, panic_words};
 use crate::agent::delegation::Delegation;
 use crate::agent::member_processes::MemberProcesses;
@@ -83,8 +84,11 @@ impl Child {
                 }
             }
             self.leave_worktree().await;
+            // The session does not end before a member that has failed has read its mail.
+            let _telling = self.shared.delegation.will_tell();
             if let Some(end) = self.settle() {
-                return self.show_end(&end);
+                self.show_end(&end);
+                return resume_for_mail(&self.shared, &self.task, &end);
             }
             // Something came for it when it had stopped: it begins once more, and hooks are told so.
             self.has_begun = false;

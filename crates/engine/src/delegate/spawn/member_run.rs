@@ -61,7 +61,7 @@ impl Child {
         cancel: &CancellationToken,
     ) -> Result<(), JournalError> {
         // The lock of the transcript is held here, for both processes.
-        self.driver.journal.wake()?;
+        self.driver.journal.wake_shared()?;
         let (shared, task) = (Arc::clone(&self.shared), Arc::clone(&self.task));
         // The member's process watches over its silence.
         let pause = task.stall.pause();
@@ -94,7 +94,11 @@ impl Child {
                     break;
                 }
                 // It died while the member rested: another one begins.
-                Carried::Lost { was_heard: false } if was_resting => link.end().await,
+                Carried::Lost { was_heard: false }
+                    if was_resting && !self.has_read_any(items)? =>
+                {
+                    link.end().await;
+                }
                 Carried::Lost { .. } => {
                     // Its transcript may lack the answers that were paid for last.
                     self.run.used.total += &used.usage;
@@ -158,7 +162,7 @@ impl Child {
                 () = &mut deadline => return Carried::Lost { was_heard: true },
                 frame = reader.read::<FromMember>(working) => {
                     let Ok(Some(frame)) = frame else { return Carried::Lost { was_heard } };
-                    was_heard = true;
+                    was_heard |= frame.is_of_run();
                     match frame {
                         FromMember::Ended(report) => return Carried::Reported(report),
                         FromMember::Took(ids) => self.taken(&ids, &mut handed),
@@ -361,14 +365,25 @@ impl Child {
         link.end().await;
         // Fences a line off that the process did not come to finish.
         self.driver.journal.rest();
-        self.driver.journal.wake()?;
-        let text = TranscriptFile::open_shared(&self.task.transcript)?.read()?;
-        let read = mail::read_items(&text);
+        self.driver.journal.wake_shared()?;
+        let read = self.read_items()?;
         let pending = self.shared.queue.pending(Some(&self.task.id));
         let read: Vec<RecordId> =
             pending.iter().map(|item| item.id).filter(|id| read.contains(id)).collect();
         self.shared.queue.delivered(&read);
         Ok(())
+    }
+
+    /// Tells whether the conversation contains one of these items. A process writes that down before it says so, and may
+    /// die in between.
+    fn has_read_any(&self, items: &[Item]) -> Result<bool, JournalError> {
+        let read = self.read_items()?;
+        Ok(items.iter().any(|item| read.contains(&item.id)))
+    }
+
+    fn read_items(&self) -> Result<HashSet<RecordId>, JournalError> {
+        let text = TranscriptFile::open_shared(&self.task.transcript)?.read()?;
+        Ok(mail::read_items(&text))
     }
 }
 

@@ -17,14 +17,14 @@ use crate::agent::delegation::Delegation;
 use crate::agent::fork_point::Inheritance;
 use crate::agent::isolation::entered;
 use crate::agent::shared::Shared;
-use crate::agent::task::{Task, TaskRun};
+use crate::agent::task::{End, Stopper, Task, TaskRun};
 use crate::definition::spec::{AgentSpec, Brought};
 use crate::delegate::inherit;
 use crate::delegate::powers::Powers;
 use crate::delegate::recall;
 use crate::message::life_records::RESUME;
 use crate::message::mail::{self, Arrival, Mail};
-use crate::message::queue::Item;
+use crate::message::queue::{Item, Origin};
 use crate::toolset::structured::StructuredOutput;
 use centurion_journal::transcript::{self, Loaded};
 use centurion_journal::{Journal, TranscriptFile};
@@ -41,9 +41,46 @@ pub(crate) fn resume(
     call: ToolUseId,
     mail: &Mail,
 ) -> Result<(), SpawnError> {
+    begin_again(shared, asker, task, call, Some(mail))
+}
+
+/// Sets a member of a team that has failed to work again, if there is mail that it had accepted and has not read: its
+/// senders were told that it reads it. Each message does so once, so that a member that cannot work is not started for
+/// ever.
+pub(super) fn resume_for_mail(shared: &Arc<Shared>, task: &Arc<Task>, end: &Arc<End>) {
+    let may_work = matches!(end.stopped_by, None | Some(Stopper::Watchdog));
+    if task.spec.team.is_none() || !may_work || end.unread == 0 || shared.queue.is_abandoned() {
+        return;
+    }
+    let _access = task.hold_access();
+    // A message that came since has set it to work already, and it reads all of them.
+    if !task.end().is_some_and(|last| Arc::ptr_eq(&last, end)) {
+        return;
+    }
+    let pending = shared.queue.pending(Some(&task.id)).into_iter();
+    let mail = pending.filter(|item| matches!(item.origin, Origin::Message { .. }));
+    let Some(lead) = shared.main_agent().filter(|_| task.wakes_for(mail.map(|item| item.id)))
+    else {
+        return;
+    };
+    if let Err(error) = begin_again(shared, &lead, task, ToolUseId::new("mail"), None) {
+        tracing::warn!(%error, agent = %task.id, "a member is not set to work again for its mail");
+    }
+}
+
+/// Resumes an agent for a new message, or for those that it had accepted.
+fn begin_again(
+    shared: &Arc<Shared>,
+    asker: &Agent,
+    task: &Arc<Task>,
+    call: ToolUseId,
+    mail: Option<&Mail>,
+) -> Result<(), SpawnError> {
     let delegation = &shared.delegation;
     let mut file = TranscriptFile::open(&task.transcript)?;
     let text = file.read()?;
+    let waiting = mail::waiting(&text);
+    let Some(first) = mail.or(waiting.first()) else { return Ok(()) };
     let inherited = inherit::inherited(delegation, task)?;
     let mut loaded = match &inherited {
         None => transcript::load_agent(&text),
@@ -54,7 +91,7 @@ pub(crate) fn resume(
     let (world, stamp) = (Arc::clone(&shared.world), stamp(delegation, &task.spec, &task.id));
     let recording = delegation.builder.files.recording.clone();
     let journal = Arc::new(Journal::resume(file, &loaded, stamp, world, recording));
-    let run = new_run(shared, asker, call, mail.text.clone());
+    let run = new_run(shared, asker, call, first.text.clone());
     let before = task.begin(run, Arc::clone(&journal)).ok_or(SpawnError::AtWork)?;
     let made = catch_unwind(AssertUnwindSafe(|| {
         let approved = task.spec.team.as_ref().and_then(|_| mail::approved_mode(&text));
@@ -63,7 +100,7 @@ pub(crate) fn resume(
         if has_changed {
             child.problems.push(CHANGED.to_owned());
         }
-        child.items = left_unread(shared, task, &text, mail);
+        child.items = left_unread(shared, task, &text, waiting.iter().chain(mail));
         child.goes_back_to = entered::noted(&text);
         Ok(child)
     }));
@@ -125,24 +162,27 @@ impl Restored {
 const CHANGED: &str = "it no longer begins with the bytes that it shared with its parent, so the provider reads them \
     anew: its parent's transcript does not hold all of them as they were sent, such as credentials";
 
-/// Makes the agent as it was, and writes down that it begins with this message.
+/// Makes the agent as it was, and writes down that it begins, with this message if it is a new one.
 fn rebuild(
     shared: &Arc<Shared>,
     delegation: &Delegation,
     asker: &Agent,
     task: &Arc<Task>,
     restored: Restored,
-    mail: &Mail,
+    mail: Option<&Mail>,
 ) -> Result<Child, SpawnError> {
     let parts = restored.parts(shared, asker, &task.spec, asker.permissions.mode())?;
     let child = Child::new(shared, delegation, task, parts, asker)?;
     let TaskRun { id, call, asker, prompt, .. } = task.run();
     let mut note = json!({
-        "agentId": task.id, "run": id, "call": call, "asker": asker,
-        "prompt": prompt, "item": mail.id, "from": mail.from,
+        "agentId": task.id, "run": id, "call": call, "asker": asker, "prompt": prompt,
     });
-    if let Some(team) = &mail.team {
-        note["team"] = json!(team);
+    if let Some(mail) = mail {
+        note["item"] = json!(mail.id);
+        note["from"] = json!(mail.from);
+        if let Some(team) = &mail.team {
+            note["team"] = json!(team);
+        }
     }
     child.driver.journal.note(RESUME, &note)?;
     Ok(child)
@@ -157,14 +197,19 @@ fn member_mode(spec: &AgentSpec, approved: Option<Mode>) -> Option<OwnMode> {
 }
 
 /// The first items of a resumed agent: the task that its process did not come to tell
-/// it, the mail that waited, and the message that resumes it.
-fn left_unread(shared: &Shared, task: &Task, transcript: &[u8], mail: &Mail) -> Vec<Item> {
+/// it, the mail that waited, and the message that resumes it, if one does.
+fn left_unread<'a>(
+    shared: &Shared,
+    task: &Task,
+    transcript: &[u8],
+    mail: impl Iterator<Item = &'a Mail>,
+) -> Vec<Item> {
     let missed = recall::unread_prompt(transcript);
     let mut items =
         missed.map(|prompt| first_items(shared, task, None, &prompt)).unwrap_or_default();
     let held = shared.queue.pending(Some(&task.id));
     let mut held: HashMap<RecordId, Item> = held.into_iter().map(|item| (item.id, item)).collect();
-    for mail in mail::waiting(transcript).iter().chain([mail]) {
+    for mail in mail {
         items.push(held.remove(&mail.id).unwrap_or_else(|| {
             let item = mail.item(Some(&task.id), Arrival::AtBeginning);
             shared.queue.push(item.clone());

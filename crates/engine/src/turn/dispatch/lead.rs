@@ -71,7 +71,8 @@ impl Dispatch {
         ready: &Ready<'_>,
         context: &ToolContext,
     ) -> Reply {
-        let id = format!("perm-{}-{}", shared.world.now().as_millisecond(), ready.call.id);
+        // Ids of calls come from models: two members may make calls with one id in one moment.
+        let id = format!("perm-{}-{}", team.number(shared.world.now()), ready.call.id);
         let from = member.task_name();
         let frame = Frame::PermissionRequest {
             request_id: id.clone(),

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use centurion_permissions::{Mode, Verdict, canonical_tool_name};
 use centurion_protocol::{Block, ToolUse};
 use centurion_tools::{PreparedCall, ToolContext};
-use serde_json::value::to_raw_value;
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
 use super::hooked::{Aside, Company};
@@ -54,6 +55,7 @@ impl Dispatch {
             cwd: self.agent.workspace.cwd(),
             is_alone: aside.company == Company::Alone,
             may_ask: asking == Asking::Allowed,
+            is_below,
             must_ask,
         });
         let asked = tokio::select! {
@@ -63,7 +65,7 @@ impl Dispatch {
         };
         let permitted = match asked.map(|(_, answer)| answer) {
             Some(LeadAnswer::Permitted(permitted)) => permitted,
-            Some(LeadAnswer::Done(done)) => return Self::done_by_lead(call, *done),
+            Some(LeadAnswer::Done(done)) => return self.done_by_lead(call, *done),
             Some(LeadAnswer::Reserved(_) | LeadAnswer::Kept(_) | LeadAnswer::Function(_))
             | None => {
                 return Dispatched::not_begun(&call.id);
@@ -98,10 +100,16 @@ impl Dispatch {
         }
     }
 
-    fn done_by_lead(call: &ToolUse, done: DoneCall) -> Dispatched {
+    fn done_by_lead(&self, call: &ToolUse, done: DoneCall) -> Dispatched {
         let Ok(Block::ToolResult(result)) = Block::parse(&done.result) else {
             return Dispatched::not_begun(&call.id);
         };
+        if done.data["awaitingLeaderApproval"] == true
+            && let Some(plan) = done.data["plan"].as_str()
+        {
+            // The agent that has to remember it is the one here.
+            self.agent.workspace.plan.lock().proposed = Some(plan.to_owned());
+        }
         let aside = Aside { context: done.context, stop: done.stop, ..Aside::default() };
         Dispatched {
             result,
@@ -141,6 +149,11 @@ impl Dispatch {
         self.agent.workspace.cwd.lock().clone_from(&asked.cwd);
         let company = if asked.is_alone { Company::Alone } else { Company::WithOthers };
         if LEADS_TOOLS.contains(&call.name.as_str()) {
+            if asked.is_below && speaks_for_member(&call) {
+                let text =
+                    "only the member of the team itself can answer the lead or propose a plan";
+                return done(Dispatched::error(&call.id, text.to_owned()));
+            }
             return done(self.run(&call, prepared, company, cancel).await);
         }
         let context = self.context(&call, Asking::Allowed, cancel);
@@ -183,6 +196,20 @@ impl Dispatch {
             }
         }
     }
+}
+
+/// Tells whether a call answers or asks the lead in the member's place: a plan, or a structured message.
+fn speaks_for_member(call: &ToolUse) -> bool {
+    #[derive(Deserialize)]
+    struct Said<'a> {
+        #[serde(borrow)]
+        message: Option<&'a RawValue>,
+    }
+    let is_structured = || {
+        let said = serde_json::from_str::<Said<'_>>(call.input.get()).ok();
+        said.and_then(|said| said.message).is_none_or(|message| !message.get().starts_with('"'))
+    };
+    call.name == "ExitPlanMode" || call.name == "SendMessage" && is_structured()
 }
 
 fn done(dispatched: Dispatched) -> LeadAnswer {
