@@ -268,7 +268,7 @@ impl Found {
             lead: None,
             peers: Some(PeerOptions {
                 directory: surroundings.dirs.peers_dir(),
-                accepts: settings.accepts_other_sessions(),
+                inbound: settings.other_sessions(),
             }),
             begins_in: args
                 .session

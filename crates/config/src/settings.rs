@@ -62,7 +62,7 @@ pub use self::skills::{SkillOverride, SkillSettings};
 use self::sources::SettingsCandidate;
 pub use self::sources::{Additions, FlagError, FlagSettings, SettingsSources};
 pub use self::subagents::{
-    ChildMode, ForkGate, SessionMode, SubagentLimits, SubagentSettings, TeammateMode,
+    ChildMode, ForkGate, PeerPolicy, SessionMode, SubagentLimits, SubagentSettings, TeammateMode,
 };
 pub use self::worktree::WorktreeSettings;
 use crate::Problem;
@@ -265,9 +265,10 @@ impl Settings {
         WorktreeSettings::new(&self.merged)
     }
 
-    /// Whether other sessions of the user may send messages to this one.
-    pub fn accepts_other_sessions(&self) -> bool {
-        self.merged.text("crossSessionInbound").is_some_and(|it| it.value == "accept")
+    /// The treatment of messages that other sessions of the user send to this one.
+    pub fn other_sessions(&self) -> PeerPolicy {
+        let said = self.merged.text("crossSessionInbound");
+        said.and_then(|it| PeerPolicy::named(&it.value)).unwrap_or_default()
     }
 
     /// The processes in which members of a team run.

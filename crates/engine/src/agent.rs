@@ -6,6 +6,7 @@ pub(crate) mod context_file;
 pub(crate) mod delegation;
 pub(crate) mod evidence;
 pub(crate) mod fork_point;
+mod held_mail;
 pub(crate) mod hooks;
 pub(crate) mod isolation;
 pub(crate) mod lead_link;

@@ -51,6 +51,19 @@ pub struct Incoming {
     pub id: RecordId,
     pub from: Sender,
     pub text: String,
+    /// The id that the sender gave it.
+    pub sent_as: RecordId,
+    /// Whether it only tells what became of a message of this session.
+    pub is_notice: bool,
+}
+
+/// The treatment of a message that a session accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// Its agent reads it.
+    ToRead,
+    /// It is kept until the user lets it in or declines it.
+    Held,
 }
 
 /// The reason that a session does not accept a message.
@@ -58,6 +71,10 @@ pub struct Incoming {
 pub enum MessageRefusal {
     #[error("too many messages wait there to be read: send it again later")]
     Full,
+    #[error("no user is there who could let it in")]
+    Alone,
+    #[error("the user has declined it")]
+    Declined,
     #[error("the session is ending")]
     Ending,
     #[error("it cannot be kept there: {0}")]
@@ -69,6 +86,19 @@ pub enum MessageRefusal {
 pub struct Outgoing {
     pub id: RecordId,
     pub text: String,
+    /// Whether it only tells what became of a message of the other session.
+    pub is_notice: bool,
+}
+
+impl Outgoing {
+    pub fn new(id: RecordId, text: impl Into<String>) -> Self {
+        Self { id, text: text.into(), is_notice: false }
+    }
+
+    /// Tells the other session what became of a message of its.
+    pub fn notice(id: RecordId, text: impl Into<String>) -> Self {
+        Self { id, text: text.into(), is_notice: true }
+    }
 }
 
 /// The address of a peer: `uds:` and the id of its session, or the path of its socket.

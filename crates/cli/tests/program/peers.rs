@@ -26,7 +26,12 @@ fn socket(program: &Program) -> PathBuf {
 
 /// Has all sessions of the scratch home hear each other.
 fn accept(program: &Program) {
-    let settings = json!({"crossSessionInbound": "accept"}).to_string();
+    inbound(program, "accept");
+}
+
+/// Says what all sessions of the scratch home do with messages.
+fn inbound(program: &Program, policy: &str) {
+    let settings = json!({"crossSessionInbound": policy}).to_string();
     program.scratch.write_home(".claude/settings.json", settings);
 }
 
@@ -260,7 +265,7 @@ fn send(runtime: &Runtime, recipient: &mut Recipient<'_>, message: &Outgoing) {
 
 fn message(text: &str) -> Outgoing {
     let id: RecordId = SystemWorld.record_id();
-    Outgoing { id, text: text.to_owned() }
+    Outgoing::new(id, text)
 }
 
 fn assert_heard_once(program: &Program, texts: &[String]) {
@@ -411,4 +416,109 @@ fn a_session_whose_host_says_nothing_hears_others_all_the_same() {
     let host = Host::start(&program, &["--session-id", ID]);
     eventually("it serves its socket", || socket(&program).exists().then_some(()));
     host.finish();
+}
+
+/// A session whose user decides about each message.
+fn holding(program: &Program) -> Host {
+    let which = if transcript(program).is_some() { "--resume" } else { "--session-id" };
+    Host::start(program, &[which, ID, "--permission-prompt-tool", "stdio"])
+}
+
+/// The next question of a session about a message.
+fn asked(host: &mut Host) -> Value {
+    let is_ask = |event: &Value| event["request"]["tool_name"] == "PeerMessage";
+    host.until(is_ask).pop().unwrap()
+}
+
+fn decide(host: &mut Host, ask: &Value, is_let_in: bool) {
+    let input = &ask["request"]["input"];
+    let answer = if is_let_in {
+        json!({"behavior": "allow", "updatedInput": input})
+    } else {
+        json!({"behavior": "deny", "message": "no"})
+    };
+    let id = &ask["request_id"];
+    let response = json!({"subtype": "success", "request_id": id, "response": answer});
+    host.send(&json!({"type": "control_response", "response": response}));
+}
+
+#[test]
+fn a_message_that_is_held_is_read_after_the_user_has_let_it_in_and_not_before() {
+    // S-235, `crossSessionInbound: hold`
+    let program = Program::with_handler(model);
+    inbound(&program, "hold");
+    let runtime = Runtime::new().unwrap();
+    let directory = || PeerDirectory::open(&peers_dir(&program)).unwrap();
+    let address = PeerAddress::Session(ID.parse().unwrap());
+    let send = |message: &Outgoing| runtime.block_on(directory().send(&address, None, message));
+    let mut host = holding(&program);
+    host.say("hello");
+    host.result();
+    let [one, two, three] = ["one", "two", "three"].map(message);
+    for sent in [&one, &two, &one] {
+        assert!(matches!(send(sent), Err(SendError::Held)));
+    }
+    let first = asked(&mut host);
+    let input = &first["request"]["input"];
+    assert_eq!(input["message"], "one", "{first}");
+    assert!(input["from"].as_str().unwrap().starts_with("Another process"), "{first}");
+    assert_eq!(first["request"]["default_to_no"], true, "{first}");
+    let path = transcript(&program).unwrap();
+    assert!(heard(&path).is_empty(), "it waits");
+    decide(&mut host, &first, false);
+    let second = asked(&mut host);
+    assert_eq!(second["request"]["input"]["message"], "two", "one after another: {second}");
+    let again = send(&one).unwrap_err().to_string();
+    assert!(again.contains("declined"), "{again}");
+    decide(&mut host, &second, true);
+    assert_eq!(host.result()["origin"]["kind"], "peer");
+    assert!(send(&two).is_ok(), "it is read: the sender is told so");
+    let [said] = &heard(&path)[..] else { panic!() };
+    assert!(said.ends_with("two") && said.contains("not the user"), "{said}");
+    // A message without an answer is asked about again by a later process, and a settled one is not.
+    assert!(matches!(send(&three), Err(SendError::Held)));
+    asked(&mut host);
+    assert_eq!(host.finish(), 0);
+    let mut host = holding(&program);
+    host.say("hello again");
+    let third = asked(&mut host);
+    assert_eq!(third["request"]["input"]["message"], "three", "{third}");
+    decide(&mut host, &third, true);
+    eventually("it is read", || (heard(&path).len() == 2).then_some(()));
+    host.finish();
+}
+
+#[test]
+fn a_session_without_a_user_holds_nothing_and_a_sender_hears_what_became_of_its_message() {
+    let program = Program::with_handler(model);
+    inbound(&program, "hold");
+    let runtime = Runtime::new().unwrap();
+    let mut alone = Host::start(&program, &["--session-id", ID]);
+    alone.say("hello");
+    alone.result();
+    let directory = PeerDirectory::open(&peers_dir(&program)).unwrap();
+    let address = PeerAddress::Session(ID.parse().unwrap());
+    let refused = runtime.block_on(directory.send(&address, None, &message("hello?")));
+    assert!(refused.unwrap_err().to_string().contains("no user"), "it would never be read");
+    alone.finish();
+    let mut host = holding(&program);
+    host.say("hello");
+    host.result();
+    let more = ["--permission-prompt-tool", "stdio", "--allowedTools", "SendMessage(uds:*)"];
+    let mut sender = Host::start(&program, &more);
+    let input = json!({"to": format!("uds:{ID}"), "message": "let me in"});
+    sender.say(&format!("send {input}"));
+    let sent = sender.until(|event| event["type"] == "user").pop().unwrap();
+    assert_eq!(sent["tool_use_result"]["status"], "held", "{sent}");
+    let ask = asked(&mut host);
+    decide(&mut host, &ask, false);
+    // Its own user is asked about the notice, as about every message.
+    let notice = asked(&mut sender);
+    let text = notice["request"]["input"]["message"].as_str().unwrap();
+    let id = sent["tool_use_result"]["msg_id"].as_str().unwrap();
+    assert!(text.contains("declined") && text.contains(id), "{text}");
+    decide(&mut sender, &notice, false);
+    sender.finish();
+    host.finish();
+    assert!(heard(&transcript(&program).unwrap()).is_empty());
 }

@@ -329,10 +329,9 @@ pub(super) static KEYS: &[Key] = &[
     key("worktree.bgIsolation", ValueKind::Choice(&["worktree", "none"])),
     key("worktree.requireSandbox", ValueKind::Bool).works().folder().if_it(is_off),
     key("crossSessionInbound", ValueKind::Choice(&["accept", "hold", "refuse"]))
-        .works_if(|value| value != "hold")
-        .since("messages of other sessions are taken or refused: `hold` refuses them")
+        .works()
         .folder()
-        .if_it(|value| value == "accept")
+        .if_it(|value| value != "refuse")
         .strictest(),
     key("isolatePeerMachines", ValueKind::Bool),
     key("disableAgentView", ValueKind::Bool),

@@ -184,6 +184,30 @@ impl TeammateMode {
     }
 }
 
+/// The treatment of messages of the user's other sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PeerPolicy {
+    /// The agent reads them.
+    Accept,
+    /// The user decides about each.
+    Hold,
+    /// There is no socket for them.
+    #[default]
+    Refuse,
+}
+
+impl PeerPolicy {
+    /// The policy of a word.
+    pub fn named(word: &str) -> Option<Self> {
+        Some(match word {
+            "accept" => Self::Accept,
+            "hold" => Self::Hold,
+            "refuse" => Self::Refuse,
+            _ => return None,
+        })
+    }
+}
+
 /// One of the words that the table of keys lets through.
 fn choice<T>(merged: &Merged, path: &str, read: impl Fn(&str) -> Option<T>) -> Option<Sourced<T>> {
     let Sourced { value, origin } = merged.text(path)?;

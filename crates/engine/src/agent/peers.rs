@@ -7,19 +7,20 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use centurion_protocol::markup::contain;
+use centurion_config::settings::PeerPolicy;
 use centurion_protocol::{RecordId, SessionId, bounded};
 use centurion_team::peers::{
     Inbox, Incoming, Introduction, LivePeer, MessageRefusal, Outgoing, PeerAddress, PeerDirectory,
-    PeerListener, SendError,
+    PeerListener, SendError, Taken,
 };
 use centurion_team::socket::SocketError;
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
+use crate::agent::held_mail::{self, Earlier, HeldMessage, MOST_HELD};
 use crate::agent::shared::Shared;
 use crate::agent::task::Posted;
-use crate::message::mail::{self, Mail};
+use crate::message::mail;
 use centurion_journal::MOST_TRANSCRIPT;
 
 /// The most pending messages of other sessions.
@@ -33,16 +34,20 @@ const BINDING: Duration = Duration::from_secs(5);
 pub struct PeerOptions {
     /// The directory of the sockets of all sessions.
     pub directory: PathBuf,
-    /// True if this one hears what others say.
-    pub accepts: bool,
+    /// The treatment of messages of others to this one.
+    pub inbound: PeerPolicy,
 }
 
 /// The other sessions, and the mail of theirs that this one has taken.
 pub(crate) struct Peers {
     directory: PathBuf,
     own: Introduction,
-    accepts: bool,
+    inbound: PeerPolicy,
     state: Mutex<PeerState>,
+    /// The messages that the user is to decide about, one after another.
+    held: mpsc::UnboundedSender<HeldMessage>,
+    /// Taken by what serves the socket.
+    to_decide: Mutex<Option<mpsc::UnboundedReceiver<HeldMessage>>>,
     /// True if it is known by now if this process serves the session's socket.
     is_settled: watch::Sender<bool>,
 }
@@ -51,6 +56,9 @@ pub(crate) struct Peers {
 struct PeerState {
     /// The messages that were taken, in this process or an earlier one.
     taken: HashSet<RecordId>,
+    /// The messages that wait for the user, and those that the user has declined.
+    held: HashSet<RecordId>,
+    declined: HashSet<RecordId>,
     /// True if this process serves the session's socket.
     is_listening: bool,
     /// True if the session is ending and takes no more.
@@ -59,10 +67,12 @@ struct PeerState {
 
 impl Peers {
     pub(crate) fn new(options: PeerOptions, session: SessionId, cwd: String) -> Self {
-        let PeerOptions { directory, accepts } = options;
+        let PeerOptions { directory, inbound } = options;
         let own = Introduction { session, cwd };
-        let is_settled = watch::Sender::new(!accepts);
-        Self { directory, own, accepts, state: Mutex::default(), is_settled }
+        let is_settled = watch::Sender::new(inbound == PeerPolicy::Refuse);
+        let (held, to_decide) = mpsc::unbounded_channel();
+        let to_decide = Mutex::new(Some(to_decide));
+        Self { directory, own, inbound, state: Mutex::default(), held, to_decide, is_settled }
     }
 
     /// The sessions that answer, but for this one.
@@ -93,6 +103,46 @@ impl Peers {
         directory.send(to, own, message).await
     }
 
+    /// The user has decided about a message.
+    pub(super) fn settle(&self, id: RecordId, is_let_in: bool) {
+        let mut state = self.state.lock();
+        state.held.remove(&id);
+        let settled = if is_let_in { &mut state.taken } else { &mut state.declined };
+        settled.insert(id);
+    }
+
+    /// Keeps a message until the user has decided about it.
+    fn hold(
+        &self,
+        shared: &Shared,
+        state: &mut PeerState,
+        message: HeldMessage,
+    ) -> Result<Taken, MessageRefusal> {
+        if !shared.broker.has_answerer() {
+            return Err(MessageRefusal::Alone);
+        }
+        if state.held.len() >= MOST_HELD {
+            return Err(MessageRefusal::Full);
+        }
+        let journal = &shared.delegation.builder.files.journal;
+        message.record(journal).map_err(|error| MessageRefusal::Lost(error.to_string()))?;
+        state.held.insert(message.id);
+        // It is received as long as the socket is served.
+        let _ = self.held.send(message);
+        Ok(Taken::Held)
+    }
+
+    /// Puts the messages that are held before the user, one after another.
+    async fn decide_all(&self, shared: &Arc<Shared>) {
+        let to_decide = self.to_decide.lock().take();
+        if let Some(mut to_decide) = to_decide {
+            while let Some(message) = to_decide.recv().await {
+                held_mail::decide(shared, self, message).await;
+            }
+        }
+        std::future::pending::<()>().await;
+    }
+
     /// Tells whether an address is that of this very session.
     pub(crate) fn is_own(&self, address: &PeerAddress) -> bool {
         *address == PeerAddress::Session(self.own.session)
@@ -109,12 +159,16 @@ impl Peers {
 
 /// Hears what other sessions say until this is dropped, if the session is to hear it.
 pub(crate) async fn listen(shared: &Arc<Shared>) {
-    let Some(peers) = shared.delegation.peers.as_ref().filter(|it| it.accepts) else { return };
+    let hears = |it: &&Arc<Peers>| it.inbound != PeerPolicy::Refuse;
+    let Some(peers) = shared.delegation.peers.as_ref().filter(hears) else { return };
     let listener = make_socket(shared, peers).await;
     peers.is_settled.send_replace(true);
     if let Some(listener) = listener {
         let inbox = Arc::new(SessionInbox(Arc::downgrade(shared)));
-        match listener.serve(inbox).await {}
+        tokio::select! {
+            never = listener.serve(inbox) => match never {},
+            () = peers.decide_all(shared) => {}
+        }
     }
 }
 
@@ -142,11 +196,19 @@ fn bind(peers: &Peers, shared: &Shared) -> Result<PeerListener, SocketError> {
     let directory = PeerDirectory::open(&peers.directory)?;
     let path = &shared.delegation.builder.files.transcript;
     let earlier = bounded::read_file(path, MOST_TRANSCRIPT).unwrap_or_default();
-    let taken = mail::accepted(&earlier);
+    let taken: HashSet<RecordId> = mail::accepted(&earlier).into_iter().collect();
+    let Earlier { held, declined } = Earlier::read(&earlier, &taken);
     let listener = PeerListener::bind(&directory, peers.own.clone())?;
     let mut state = peers.state.lock();
     state.taken.extend(taken);
+    state.held.extend(held.iter().map(|message| message.id));
+    state.declined.extend(declined);
     state.is_listening = true;
+    // The user was not asked about these, or has not answered.
+    for message in held {
+        // It is received as long as the socket is served.
+        let _ = peers.held.send(message);
+    }
     Ok(listener)
 }
 
@@ -159,13 +221,20 @@ pub(crate) fn close_if_idle(shared: &Shared) -> bool {
 struct SessionInbox(Weak<Shared>);
 
 impl Inbox for SessionInbox {
-    fn take(&self, message: Incoming) -> Result<(), MessageRefusal> {
+    fn take(&self, message: Incoming) -> Result<Taken, MessageRefusal> {
         let shared = self.0.upgrade().ok_or(MessageRefusal::Ending)?;
         let peers = shared.delegation.peers.as_ref().ok_or(MessageRefusal::Ending)?;
         // Held until it is written down and queued: of two that bring the same message, one delivers it.
         let mut state = peers.state.lock();
-        if state.taken.contains(&message.id) {
-            return Ok(());
+        let id = message.id;
+        if state.taken.contains(&id) {
+            return Ok(Taken::ToRead);
+        }
+        if state.held.contains(&id) {
+            return Ok(Taken::Held);
+        }
+        if state.declined.contains(&id) {
+            return Err(MessageRefusal::Declined);
         }
         if state.is_closed || shared.queue.is_abandoned() {
             return Err(MessageRefusal::Ending);
@@ -173,13 +242,14 @@ impl Inbox for SessionInbox {
         if shared.queue.mail_load(None).0 >= MOST_WAITING {
             return Err(MessageRefusal::Full);
         }
-        // A sender may work in a directory with any name.
-        let from = contain(&message.from.to_string()).into_owned();
-        let mail = Mail { id: message.id, from, text: message.text, team: None };
-        match shared.post_to_main(&mail) {
+        let message = HeldMessage::from(message);
+        if peers.inbound == PeerPolicy::Hold {
+            return peers.hold(&shared, &mut state, message);
+        }
+        match shared.post_to_main(&message.into_mail()) {
             Ok(Posted::Queued) => {
-                state.taken.insert(message.id);
-                Ok(())
+                state.taken.insert(id);
+                Ok(Taken::ToRead)
             }
             Ok(_) => Err(MessageRefusal::Full),
             Err(error) => Err(MessageRefusal::Lost(error.to_string())),

@@ -211,6 +211,11 @@ impl Broker {
         }
     }
 
+    /// Puts a question that no call waits for; `None` if no user has answered it, so that nothing is decided.
+    pub(crate) async fn decide(&self, ask: Ask) -> Option<Reply> {
+        self.answerer()?.answer(ask).await.ok()
+    }
+
     /// Puts a question and waits for its one reply.
     pub(crate) async fn ask(&self, ask: Ask, cancel: &CancellationToken) -> Reply {
         let Some(answerer) = self.answerer() else {

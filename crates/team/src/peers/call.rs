@@ -29,12 +29,14 @@ pub enum SendError {
     Unreachable(#[source] SocketError),
     #[error("the session did not take it: {0}")]
     Refused(String),
+    #[error("the session keeps it until its user lets it in or declines it")]
+    Held,
     #[error("it is not known whether the session has it: {0}")]
     Unknown(String),
 }
 
 impl PeerDirectory {
-    /// Sends a message, and returns when the other session has recorded it.
+    /// Sends a message, and returns when the other session has recorded it. [`SendError::Held`] if its user decides first.
     pub async fn send(
         &self,
         to: &PeerAddress,
@@ -60,8 +62,11 @@ impl PeerDirectory {
             };
             match exchange(&mut connection, message).await {
                 Ok(Answer::Accepted(id)) if id == message.id => return Ok(()),
+                Ok(Answer::Held(id)) if id == message.id => return Err(SendError::Held),
                 Ok(Answer::Refused(reason)) => return Err(SendError::Refused(reason)),
-                Ok(Answer::Accepted(_)) => lost = Some("it answered something else".to_owned()),
+                Ok(Answer::Accepted(_) | Answer::Held(_)) => {
+                    lost = Some("it answered something else".to_owned());
+                }
                 Err(error) => lost = Some(error.to_string()),
             }
         }
@@ -70,7 +75,8 @@ impl PeerDirectory {
 }
 
 async fn exchange(connection: &mut Connection, message: &Outgoing) -> Result<Answer, FrameError> {
-    let request = Request::Message { id: message.id, text: message.text.clone() };
+    let Outgoing { id, text, is_notice } = message.clone();
+    let request = Request::Message { id, text, notice: is_notice };
     connection.writer.write(&request, RECEIPT.for_one).await?;
     connection.reader.read(RECEIPT).await?.ok_or(FrameError::Torn)
 }

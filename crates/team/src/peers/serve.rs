@@ -8,7 +8,8 @@ use centurion_protocol::RecordId;
 use uuid::Builder;
 
 use super::wire::{Answer, Greeting, MOST_FRAME, MOST_TEXT, Request, VERSION};
-use super::{Incoming, Introduction, MessageRefusal, PeerDirectory, Sender};
+use super::{Incoming, Introduction, MessageRefusal, PeerDirectory, Sender, Taken};
+use crate::frames::Frame;
 use crate::socket::{Connection, FrameError, Limits, Listener, Patience, Process, SocketError};
 
 /// The time after which a silent caller loses its connection.
@@ -22,9 +23,9 @@ const LIMITS: Limits = Limits { frame: MOST_FRAME, connections: 64, of_one_proce
 
 /// The recipient of peers' messages.
 pub trait Inbox: Send + Sync + 'static {
-    /// Accepts a message. When this returns, the message is recorded and will be read, or it was refused. A repeated id
-    /// is accepted without effect.
-    fn take(&self, message: Incoming) -> Result<(), MessageRefusal>;
+    /// Accepts a message. When this returns, the message is recorded, or it was refused. A repeated id is accepted without
+    /// effect.
+    fn take(&self, message: Incoming) -> Result<Taken, MessageRefusal>;
 }
 
 /// The socket of this session, while this is held.
@@ -74,28 +75,35 @@ async fn converse(
     let claimed = greeting.introduction();
     let mut sender = None;
     while let Some(request) = connection.reader.read::<Request>(PATIENCE).await? {
-        let Request::Message { id, text } = request;
+        let Request::Message { id, text, notice } = request;
         let from = match &mut sender {
             Some(known) => known,
             // Determined now: most callers only want to know the live sessions.
             none => none.insert(identify(connection.peer, claimed.as_ref(), directory).await),
         };
-        let answer = answer(from, connection.peer, id, text, inbox);
+        let own = delivery_id(from, connection.peer, id);
+        let message =
+            Incoming { id: own, from: from.clone(), text, sent_as: id, is_notice: notice };
+        let answer = answer(message, inbox);
         connection.writer.write(&answer, PATIENCE.for_one).await?;
     }
     Ok(())
 }
 
-fn answer(from: &Sender, peer: Process, id: RecordId, text: String, inbox: &dyn Inbox) -> Answer {
-    if text.trim().is_empty() {
+fn answer(message: Incoming, inbox: &dyn Inbox) -> Answer {
+    if message.text.trim().is_empty() {
         return Answer::Refused("the message is empty".to_owned());
     }
-    if text.len() > MOST_TEXT {
+    if message.text.len() > MOST_TEXT {
         return Answer::Refused(format!("it has more than {MOST_TEXT} bytes"));
     }
-    let own = delivery_id(from, peer, id);
-    match inbox.take(Incoming { id: own, from: from.clone(), text }) {
-        Ok(()) => Answer::Accepted(id),
+    if Frame::is_imitated_by(&message.text) {
+        return Answer::Refused("it is a structured message of a team: write text".to_owned());
+    }
+    let id = message.sent_as;
+    match inbox.take(message) {
+        Ok(Taken::ToRead) => Answer::Accepted(id),
+        Ok(Taken::Held) => Answer::Held(id),
         Err(refusal) => Answer::Refused(refusal.to_string()),
     }
 }

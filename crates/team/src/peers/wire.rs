@@ -49,7 +49,13 @@ impl Greeting {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Request {
-    Message { id: RecordId, text: String },
+    Message {
+        id: RecordId,
+        text: String,
+        /// It tells what became of a message of the recipient.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        notice: bool,
+    },
 }
 
 /// The answer to it.
@@ -58,6 +64,8 @@ pub(super) enum Request {
 pub(super) enum Answer {
     /// The message is recorded.
     Accepted(RecordId),
+    /// The message is recorded, and waits until the user lets it in.
+    Held(RecordId),
     /// The message was refused, for this reason.
     Refused(String),
 }

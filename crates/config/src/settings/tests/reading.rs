@@ -304,20 +304,18 @@ fn other_sessions_are_heard_only_if_nothing_stricter_is_said() {
     // S-235
     let said = |word: &str| json!({"crossSessionInbound": word});
     let machine = Machine::new();
-    assert!(!machine.load().accepts_other_sessions(), "unless it is asked for");
+    assert_eq!(machine.load().other_sessions(), PeerPolicy::Refuse, "unless it is asked for");
     machine.user(&said("accept"));
-    assert!(machine.load().accepts_other_sessions());
+    assert_eq!(machine.load().other_sessions(), PeerPolicy::Accept);
     machine.managed(&said("accept")).user(&said("refuse"));
     let settings = machine.load();
-    assert!(!settings.accepts_other_sessions(), "the stricter one counts, whoever says it");
+    assert_eq!(settings.other_sessions(), PeerPolicy::Refuse, "the stricter one, whoever says it");
     let states: Vec<_> = settings.keys().iter().map(|it| (it.level, it.in_force())).collect();
     assert_eq!(states, [(Level::Managed, false), (Level::User, true)]);
     machine.user(&said("hold"));
-    let settings = machine.load();
-    assert!(!settings.accepts_other_sessions());
-    assert!(settings.keys().iter().all(|it| !it.in_force()), "`hold` is not there yet");
+    assert_eq!(machine.load().other_sessions(), PeerPolicy::Hold);
     machine.managed(&said("refuse")).user(&said("accept"));
-    assert!(!machine.load().accepts_other_sessions());
+    assert_eq!(machine.load().other_sessions(), PeerPolicy::Refuse);
 }
 
 #[test]

@@ -47,11 +47,20 @@ pub(super) async fn send(
     if peers.is_own(&address) {
         return Err(ToolError::Input("this is your own session: speak to another".to_owned()));
     }
-    let message = Outgoing { id: shared.world.record_id(), text: text.clone() };
+    let message = Outgoing::new(shared.world.record_id(), text.clone());
     let (status, text) = match peers.send(&address, &message).await {
         Ok(()) => {
             let text = format!("The session {to} has your message and reads it at its next step.");
             let status = json!({"success": true, "message": text, "status": "delivered",
+                                "summary": summary, "msg_id": message.id});
+            return Ok(receipt(status));
+        }
+        Err(SendError::Held) => {
+            let text = format!(
+                "The session {to} keeps your message until its user lets it in or declines it. If you can be reached, you \
+                 are told which."
+            );
+            let status = json!({"success": true, "message": text, "status": "held",
                                 "summary": summary, "msg_id": message.id});
             return Ok(receipt(status));
         }

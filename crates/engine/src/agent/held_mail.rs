@@ -1,0 +1,214 @@
+//! Messages of other sessions that wait until the user lets them in.
+//!
+//! Each is written down before its sender hears that it is held. It is put before the user, in a later process again,
+//! until there is an answer; the sender is told what the answer is.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use centurion_journal::{Journal, JournalError};
+use centurion_protocol::markup::contain;
+use centurion_protocol::{RecordId, SessionId, ToolUseId};
+use centurion_team::peers::{Incoming, Outgoing, PeerAddress, Sender};
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::to_raw_value;
+
+use crate::agent::peers::Peers;
+use crate::agent::shared::Shared;
+use crate::agent::task::Posted;
+use crate::message::mail::Mail;
+use crate::policy::broker::{Ask, AskReason, Reply};
+
+/// The most messages that are held.
+pub(super) const MOST_HELD: usize = 100;
+
+/// The records of a message that is held, and of one that the user has declined.
+const HELD: &str = "peer_held";
+const DECLINED: &str = "peer_declined";
+
+/// The name under which the question is put.
+const TOOL: &str = "PeerMessage";
+
+/// A message that waits for the user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct HeldMessage {
+    pub(super) id: RecordId,
+    /// The id that the sender knows it by.
+    sent_as: RecordId,
+    /// The sender in words.
+    from: String,
+    /// The session that is told what becomes of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<SessionId>,
+    text: String,
+    /// Whether it only tells what became of a message of this session: its sender is not told what becomes of it.
+    #[serde(default)]
+    is_notice: bool,
+}
+
+/// A message that the user does not let in.
+#[derive(Serialize, Deserialize)]
+struct DeclinedMessage {
+    id: RecordId,
+}
+
+/// The messages of an earlier process that the user has not let in.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    /// The messages that wait, oldest first.
+    pub(super) held: Vec<HeldMessage>,
+    pub(super) declined: HashSet<RecordId>,
+}
+
+impl Earlier {
+    /// Reads what a transcript says about them. `accepted` are the messages that the agent reads.
+    pub(super) fn read(transcript: &[u8], accepted: &HashSet<RecordId>) -> Self {
+        let mut held: IndexMap<RecordId, HeldMessage> =
+            notes::<HeldMessage>(transcript, HELD).map(|it| (it.id, it)).collect();
+        let declined: HashSet<RecordId> =
+            notes::<DeclinedMessage>(transcript, DECLINED).map(|it| it.id).collect();
+        held.retain(|id, _| !accepted.contains(id) && !declined.contains(id));
+        Self { held: held.into_values().collect(), declined }
+    }
+}
+
+/// The notes of a kind. A call whose input looks like one is none.
+fn notes<'a, T: serde::de::DeserializeOwned>(
+    transcript: &'a [u8],
+    subtype: &'a str,
+) -> impl Iterator<Item = T> + 'a {
+    #[derive(Deserialize)]
+    struct Note {
+        #[serde(rename = "type")]
+        kind: String,
+        subtype: String,
+        data: serde_json::Value,
+    }
+    let finder = memchr::memmem::Finder::new(subtype).into_owned();
+    let lines = transcript.split(|byte| *byte == b'\n');
+    let lines = lines.filter(move |line| finder.find(line).is_some());
+    let notes = lines.filter_map(|line| serde_json::from_slice::<Note>(line).ok());
+    let meant = notes.filter(move |note| note.kind == "system" && note.subtype == subtype);
+    meant.filter_map(|note| T::deserialize(note.data).ok())
+}
+
+impl From<Incoming> for HeldMessage {
+    fn from(message: Incoming) -> Self {
+        let session = match &message.from {
+            Sender::Session(it) => Some(it.session),
+            Sender::Process(_) => None,
+        };
+        let Incoming { id, from, text, sent_as, is_notice } = message;
+        // A sender may work in a directory with any name.
+        let from = contain(&from.to_string()).into_owned();
+        Self { id, sent_as, from, session, text, is_notice }
+    }
+}
+
+impl HeldMessage {
+    /// The message as mail, once the user has let it in, or where no user is asked.
+    pub(super) fn into_mail(self) -> Mail {
+        Mail { id: self.id, from: self.from, text: self.text, team: None }
+    }
+
+    /// Writes down that it is held.
+    pub(super) fn record(&self, journal: &Journal) -> Result<(), JournalError> {
+        journal.note(HELD, self).map(drop)
+    }
+
+    fn ask(&self) -> Option<Ask> {
+        let input = to_raw_value(&json!({"from": self.from, "message": self.text})).ok()?;
+        let text = format!(
+            "{} has sent a message. Shall the agent read it? It does not count as your word",
+            self.from
+        );
+        Some(Ask {
+            tool: TOOL.to_owned(),
+            call: ToolUseId::new(format!("peer-{}", self.id)),
+            input,
+            reason: AskReason { kind: "safetyCheck", ..AskReason::other(text) },
+            suggestions: Vec::new(),
+            agent: None,
+            server: None,
+            is_for_person: true,
+        })
+    }
+
+    /// The notice for the sender.
+    fn notice(&self, is_let_in: bool) -> String {
+        let what = if is_let_in { "has let in" } else { "has declined" };
+        format!("The user of this session {what} your message {}.", self.sent_as)
+    }
+}
+
+/// Puts a message before the user, and does what they say. Without an answer it stays.
+pub(super) async fn decide(shared: &Arc<Shared>, peers: &Peers, message: HeldMessage) {
+    let Some(ask) = message.ask() else { return };
+    let is_let_in = match shared.broker.decide(ask).await {
+        Some(Reply::Allowed { .. }) => true,
+        Some(Reply::Denied { .. } | Reply::HostDenied { .. }) => false,
+        // It is put before the user of a later process.
+        Some(Reply::Cancelled) | None => return,
+    };
+    let done = if is_let_in {
+        let posted = shared.post_to_main(&message.clone().into_mail());
+        posted.map(|posted| posted == Posted::Queued)
+    } else {
+        let journal = &shared.delegation.builder.files.journal;
+        journal.note(DECLINED, &DeclinedMessage { id: message.id }).map(|_| true)
+    };
+    match done {
+        Ok(true) => peers.settle(message.id, is_let_in),
+        Ok(false) => {
+            let text = format!("{} waits: too much is unread", message.from);
+            return shared.inform(None, "warning", text);
+        }
+        Err(error) => {
+            let text = format!("a message of another session cannot be kept: {error}");
+            return shared.inform(None, "warning", text);
+        }
+    }
+    if let Some(session) = message.session.filter(|_| !message.is_notice) {
+        let notice = Outgoing::notice(shared.world.record_id(), message.notice(is_let_in));
+        if let Err(error) = peers.send(&PeerAddress::Session(session), &notice).await {
+            tracing::debug!(%error, "the sender of a held message was not told");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use centurion_protocol::{SeededWorld, World as _};
+
+    use super::*;
+
+    #[test]
+    fn what_waits_is_what_was_held_and_neither_let_in_nor_declined() {
+        let world = SeededWorld::new(3);
+        let message = |text: &str| HeldMessage {
+            id: world.record_id(),
+            sent_as: world.record_id(),
+            from: "Another process".to_owned(),
+            session: None,
+            text: text.to_owned(),
+            is_notice: false,
+        };
+        let line = |subtype: &str, data: serde_json::Value| {
+            json!({"type": "system", "subtype": subtype, "data": data}).to_string() + "\n"
+        };
+        let all = ["one", "two", "three", "four"].map(message);
+        let [one, two, three, four] = &all;
+        let mut text: String = [one, two, three].map(|it| line(HELD, json!(it))).concat();
+        text += &line(DECLINED, json!({"id": two.id}));
+        // A call that looks like a record, and a record that was torn.
+        let call = json!({"type": "assistant", "message": {"content": [{"input": line(HELD, json!(four))}]}});
+        text += &(call.to_string() + "\n");
+        text += &line(HELD, json!(four))[..60];
+        let earlier = Earlier::read(text.as_bytes(), &HashSet::from([three.id]));
+        assert_eq!(earlier.held, std::slice::from_ref(one));
+        assert_eq!(earlier.declined, HashSet::from([two.id]));
+    }
+}
