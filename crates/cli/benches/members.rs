@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -108,6 +108,9 @@ impl Lead {
         {
             let mut cast = self.cast.lock();
             cast.planned = calls(&mut cast);
+            // A notice may have had the lead end a turn meanwhile, so that the result below is an earlier one: what was
+            // seen of the last message must not count for this one.
+            (cast.spoken, cast.heard) = (None, None);
         }
         let message = json!({"type": "user", "message": {"role": "user", "content": "Go on."}});
         writeln!(self.stdin, "{message}").expect("a lead that listens");
@@ -201,7 +204,7 @@ fn ratio(what: &str, found: Duration, target: Duration) -> f64 {
     ratio
 }
 
-fn main() {
+fn main() -> ExitCode {
     let mut lead = Lead::start();
     lead.say(|cast| {
         let start = |cast: &mut Cast, name: &str| {
@@ -228,5 +231,5 @@ fn main() {
             MOST_FOR_MESSAGE,
         ),
     ];
-    assert!(ratios.iter().all(|ratio| *ratio <= 1.0), "above a target");
+    if ratios.iter().all(|ratio| *ratio <= 1.0) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -12,6 +12,7 @@ mod session;
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -224,7 +225,7 @@ fn ratio(what: &str, found: Duration, target: Duration) -> f64 {
     ratio
 }
 
-fn main() {
+fn main() -> ExitCode {
     let dir = session::scratch();
     let (sender, seen) = mpsc::unbounded_channel();
     let cast =
@@ -253,5 +254,5 @@ fn main() {
         ratio("a message to a member at rest is read in the median after", way, LONGEST_WAY),
         ratio("a message to a member at work takes of CPU", message, MOST_FOR_MESSAGE),
     ];
-    assert!(ratios.iter().all(|ratio| *ratio <= 1.0), "above a target");
+    if ratios.iter().all(|ratio| *ratio <= 1.0) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
