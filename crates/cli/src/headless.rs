@@ -10,8 +10,8 @@ use std::time::SystemTime;
 use anyhow::bail;
 use centurion_engine::{Handle, Mirror, Remembering, Session, View};
 use centurion_host::{
-    Control, Declarations, Front, Fronts, HostChannel, JsonView, OutputQueue, PluginSource,
-    StreamView, TranscriptMirror,
+    Control, Declarations, Front, Fronts, HostChannel, JsonView, OutputQueue, OwnFileNames,
+    PluginSource, StreamView, TranscriptMirror,
 };
 use centurion_model::Model;
 use centurion_protocol::{Block, Outcome, SystemWorld, Thinking, World};
@@ -23,6 +23,7 @@ use crate::input::{HostLines, Input};
 use crate::interactive;
 use crate::log::start_logging;
 use crate::output::{self, LiveView, ReaderWatch, TextView, end_soon, lost_reader, note};
+use crate::own_commands::OwnNames;
 use crate::refused_resume;
 use crate::retention::Sweep;
 use crate::setup::{self, Lasting, SessionIo};
@@ -128,7 +129,7 @@ async fn run_session(
         handle.rename(name);
     }
     let input = lasting.host.as_ref().map(|host| Input {
-        control: control(host, &lasting, &handle, (model, thinking), declarations),
+        control: control(host, &lasting, &handle, (model, thinking), declarations, surroundings),
         output: Arc::clone(output),
         world: Arc::clone(&world),
         session: session.id(),
@@ -172,6 +173,7 @@ fn control(
     handle: &Handle,
     (model, thinking): (Model, Thinking),
     declarations: Declarations,
+    surroundings: &Surroundings,
 ) -> Control {
     Control {
         channel: Arc::clone(host),
@@ -187,6 +189,7 @@ fn control(
         warn: note,
         declarations,
         names: NameSearch::default(),
+        own_names: OwnNames::new(surroundings, &lasting.settings) as Arc<dyn OwnFileNames>,
     }
 }
 

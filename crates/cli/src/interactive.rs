@@ -5,7 +5,6 @@ mod files;
 mod images;
 mod key_files;
 mod lists;
-mod own_commands;
 mod own_shell;
 mod tables;
 

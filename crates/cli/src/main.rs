@@ -25,6 +25,7 @@ mod log;
 mod mcp;
 mod opening;
 mod output;
+mod own_commands;
 mod plugin;
 mod plugin_reload;
 mod policy;

@@ -110,5 +110,6 @@ pub use turn::context_usage::{ContextPart, ContextUsage};
 pub use turn::elicitation::Elicitations;
 pub use turn::hooks::HookHost;
 pub use turn::internal_fork::InternalForkError;
+pub use turn::message_breakdown::MessageBreakdown;
 pub use turn::model_switch::SwitchRefused;
 pub use turn::typed::{BUILT_IN_COMMANDS, BuiltInCommand};

@@ -9,6 +9,7 @@ pub(crate) mod elicitation;
 pub(crate) mod hooks;
 pub(crate) mod internal_fork;
 mod mention;
+pub(crate) mod message_breakdown;
 pub(crate) mod model_switch;
 mod refusal;
 pub(crate) mod skill;

@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 
 use self::late::{Subject, Withdrawn};
 use self::state::WaitState;
+use crate::control::matched;
 use crate::{OutputQueue, Requests, without_nulls};
 pub use permission::reply;
 
@@ -187,6 +188,7 @@ impl Answerer for HostChannel {
                 "description": description(&ask.input),
                 "decision_reason": ask.reason.text,
                 "decision_reason_type": ask.reason.kind,
+                "matched_ask_rule": ask.reason.rule.as_ref().map(matched),
                 "blocked_path": ask.reason.path,
                 "mcp_server": ask.server,
                 "permission_suggestions": ask.suggestions,

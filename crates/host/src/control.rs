@@ -25,6 +25,7 @@ use centurion_model::{Model, SharedDisplay, ThinkingDisplay};
 use centurion_permissions::Mode;
 use centurion_protocol::Thinking;
 use centurion_tools::{NameSearch, RewoundFile, StopError};
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 pub use self::plugins::{LoadedPlugins, PluginSource, PluginsUnreadable};
@@ -32,6 +33,7 @@ use self::refusal::Refusal;
 use self::request::{DeskRequest, ReloadPlugins, RepoRoot, Request, SessionRequest};
 pub use self::restrictions::Declarations;
 use self::restrictions::ServerWishes;
+pub(crate) use self::rules::matched;
 pub use self::settings::{DeskError, SettingsDesk, SettingsView};
 use crate::{HostChannel, ModelLimits};
 
@@ -63,6 +65,14 @@ pub struct Control {
     pub declarations: Declarations,
     /// Searches for names of files: the last one counts.
     pub names: NameSearch,
+    /// The user's own way to names of files, if their settings have one.
+    pub own_names: Arc<dyn OwnFileNames>,
+}
+
+/// Finds names of files by a command of the user's settings.
+pub trait OwnFileNames: Send + Sync {
+    /// The names for a word; `None` without such a command, or if it failed.
+    fn names_like<'a>(&'a self, word: &'a str) -> BoxFuture<'a, Option<Vec<String>>>;
 }
 
 impl Control {
@@ -184,7 +194,10 @@ impl Control {
                 files::read(handle, &path, max_bytes, encoding)
             }
             DeskRequest::FileSuggestions { query } => {
-                let names = handle.file_names(query, &self.names).await;
+                let names = match self.own_names.names_like(&query).await {
+                    Some(names) => names,
+                    None => handle.file_names(query, &self.names).await,
+                };
                 let found = names.into_iter().map(|path| json!({"path": path}));
                 Ok(json!({"suggestions": found.collect::<Vec<_>>()}))
             }

@@ -50,8 +50,8 @@ use serde_json::Value;
 pub use answerers::{Answerers, Attachment};
 pub use channel::{ForServers, HostChannel, NoResponse, reply};
 pub use control::{
-    Control, Declarations, DeskError, LoadedPlugins, PluginSource, PluginsUnreadable, SettingsDesk,
-    SettingsView,
+    Control, Declarations, DeskError, LoadedPlugins, OwnFileNames, PluginSource, PluginsUnreadable,
+    SettingsDesk, SettingsView,
 };
 pub use front::{FinishFuture, Front};
 pub use fronts::Fronts;

@@ -5,17 +5,19 @@
     reason = "roots, sampling and logging leave the protocol one day; servers use them now"
 )]
 
+use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
-    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
-    ErrorData, ExtensionCapabilities, FormElicitationCapability, Implementation, InputRequest,
-    JsonObject, ListRootsResult, LoggingLevel, LoggingMessageNotificationParam,
-    ProgressNotificationParam, ProtocolVersion, Root, RootsCapabilities, SamplingCapability,
-    TASKS_EXTENSION_ID, UrlElicitationCapability,
+    CustomNotification, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, ErrorCode, ErrorData, ExtensionCapabilities, FormElicitationCapability,
+    Implementation, InputRequest, JsonObject, ListRootsResult, LoggingLevel,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion, Root,
+    RootsCapabilities, SamplingCapability, TASKS_EXTENSION_ID, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
@@ -51,7 +53,30 @@ pub(crate) struct Client {
     stale: watch::Sender<Stale>,
     /// The number of the server's questions that wait for a person or a model.
     open_questions: AtomicUsize,
+    /// The ids of the pages that the person was shown and that the server has not told the end of, oldest first.
+    pages: Mutex<VecDeque<String>>,
+    /// The ids of the tasks that calls wait for.
+    tasks: Mutex<HashSet<String>>,
 }
+
+/// A task that one call waits for. No other call of the connection follows it meanwhile.
+pub(crate) struct FollowedTask<'a> {
+    client: &'a Client,
+    id: &'a str,
+}
+
+impl Drop for FollowedTask<'_> {
+    fn drop(&mut self) {
+        self.client.tasks.lock().remove(self.id);
+    }
+}
+
+/// The most pages of a server whose end is waited for.
+const MOST_PAGES: usize = 64;
+/// The most bytes of the id of a task: it goes along with every look at the task.
+const MOST_TASK_ID: usize = 1024;
+/// The notification of the end of a page.
+const PAGE_COMPLETE: &str = "notifications/elicitation/complete";
 
 impl Client {
     pub(crate) fn new(server: String, manners: Arc<Manners>) -> Self {
@@ -61,6 +86,8 @@ impl Client {
             progress: ProgressDesk::default(),
             stale: watch::Sender::default(),
             open_questions: AtomicUsize::new(0),
+            pages: Mutex::default(),
+            tasks: Mutex::default(),
         }
     }
 
@@ -70,6 +97,13 @@ impl Client {
 
     pub(crate) fn mark_stale(&self, mark: impl FnOnce(&mut Stale)) {
         self.stale.send_modify(mark);
+    }
+
+    /// Takes a task for the call that it answers; `None` if another call waits for it, or its id is none.
+    pub(crate) fn follow<'a>(&'a self, id: &'a str) -> Option<FollowedTask<'a>> {
+        let is_id = !id.is_empty() && id.len() <= MOST_TASK_ID;
+        let is_new = is_id && self.tasks.lock().insert(id.to_owned());
+        is_new.then(|| FollowedTask { client: self, id })
     }
 
     /// Whether the server waits for a person, so that its silence means nothing.
@@ -109,6 +143,14 @@ impl Client {
         let Some(_open) = OpenQuestion::new(&self.open_questions) else {
             return ElicitResult::new(ElicitationAction::Cancel);
         };
+        if let ElicitationKind::Url { id, .. } = &kind {
+            let mut pages = self.pages.lock();
+            pages.retain(|page| page != id);
+            pages.push_back(id.clone());
+            if pages.len() > MOST_PAGES {
+                pages.pop_front();
+            }
+        }
         let question = Elicitation { server: self.server.clone(), message, kind };
         match self.manners.elicitor.elicit(question).await {
             ElicitationAnswer::Accept(mut fields) => {
@@ -222,6 +264,26 @@ impl ClientHandler for Client {
                 tracing::debug!(server, logger, message = %params.data, "an MCP server says");
             }
             _ => tracing::info!(server, logger, message = %params.data, "an MCP server warns"),
+        }
+    }
+
+    async fn on_custom_notification(
+        &self,
+        notification: CustomNotification,
+        _: NotificationContext<RoleClient>,
+    ) {
+        if notification.method != PAGE_COMPLETE {
+            return;
+        }
+        let id = notification.params.as_ref().and_then(|params| params["elicitationId"].as_str());
+        // One that was not asked for is not told of.
+        let asked = id.and_then(|id| {
+            let mut pages = self.pages.lock();
+            let place = pages.iter().position(|page| page == id)?;
+            pages.remove(place)
+        });
+        if let Some(id) = asked {
+            self.manners.elicitor.completed(&self.server, &id).await;
         }
     }
 

@@ -11,6 +11,12 @@ pub type HostFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Elicitor: Send + Sync {
     /// Dropping the future withdraws the question: the server no longer wants an answer.
     fn elicit(&self, question: Elicitation) -> HostFuture<'_, ElicitationAnswer>;
+
+    /// A server says that the person has done what it had asked for with this id, on the page that it named.
+    fn completed<'a>(&'a self, server: &'a str, id: &'a str) -> HostFuture<'a, ()> {
+        let _ = (server, id);
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// A question of a server.

@@ -88,6 +88,11 @@ pub enum System {
     },
     ThinkingTokens(ThinkingTokens),
     Notification(Notification),
+    /// The person has done what a server had asked them to do on a page.
+    ElicitationComplete {
+        mcp_server_name: String,
+        elicitation_id: String,
+    },
     /// The text of a command that the program carried out itself.
     LocalCommandOutput {
         content: String,
@@ -526,6 +531,12 @@ pub struct Stream {
     /// Absent for the main agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<AgentId>,
+    /// The prompt that the turn answers; on its first piece alone, or on the first behind another prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_message_uuid: Option<RecordId>,
+    /// All of them, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub user_message_uuids: Vec<RecordId>,
 }
 
 /// A call that runs for longer is alive.

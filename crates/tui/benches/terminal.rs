@@ -80,7 +80,13 @@ fn streamed() -> Vec<EventBody> {
     let texts = std::iter::once(begin).chain(std::iter::repeat_n(delta, 18)).chain([end]);
     let event = |text: &str| {
         let event = serde_json::value::RawValue::from_string(text.to_owned()).ok()?;
-        Some(EventBody::StreamEvent(Stream { event, parent_tool_use_id: None, agent_id: None }))
+        Some(EventBody::StreamEvent(Stream {
+            event,
+            parent_tool_use_id: None,
+            agent_id: None,
+            user_message_uuid: None,
+            user_message_uuids: Vec::new(),
+        }))
     };
     texts.filter_map(event).collect()
 }

@@ -29,7 +29,7 @@ const BOUNDED_OTHERWISE: [(&str, &str); 33] = [
     ("crates/cli/src/demo/", "files and programs of our own"),
     ("crates/cli/src/interactive/desk.rs", "`take`"),
     ("crates/cli/src/interactive/images.rs", "`take`"),
-    ("crates/cli/src/interactive/own_commands.rs", "`take`"),
+    ("crates/cli/src/own_commands.rs", "`take`"),
     ("crates/cli/src/key_helper.rs", "`take`"),
     ("crates/cli/src/plugin/git.rs", "a program of the user's, asked for one line"),
     ("crates/cli/src/stdin.rs", "`take`"),

@@ -20,12 +20,12 @@ use tokio::io::AsyncReadExt as _;
 
 use super::files::TerminalFiles;
 use super::key_files::KeyFiles;
-use super::own_commands::OwnCommands;
 use super::own_shell::{self, OwnShells};
 use super::tables::Tables;
 use super::{images, lists};
 use crate::explain::explained;
 use crate::live_settings::LiveSettings;
+use crate::own_commands::OwnCommands;
 use crate::surroundings::Surroundings;
 
 /// The most output of a command that is kept.

@@ -322,6 +322,51 @@ fn the_instructions_for_programs_of_others_work_as_they_are_written() {
     run(&typed("CLAUDE_CODE_EXECUTABLE").replace("/usr/local/bin/centurion", "centurion"));
 }
 
+/// The code of the only block of the page in a language.
+fn code(language: &str) -> &'static str {
+    let (_, rest) = INSTRUCTIONS.split_once(&format!("```{language}\n")).unwrap();
+    assert!(!rest.contains(&format!("```{language}\n")), "another block in {language}");
+    rest.split("```").next().unwrap()
+}
+
+#[test]
+fn the_code_for_the_sdks_works_as_it_is_written() {
+    let scratch = place();
+    let model = scratch.root().join("go.yaml");
+    std::fs::write(&model, "default: gone\n").unwrap();
+    let with_path = |language| {
+        let code = code(language);
+        let found = code.replace("/usr/local/bin/centurion", env!("CARGO_BIN_EXE_centurion"));
+        assert_ne!(found, code, "it names the program");
+        found
+    };
+    let typescript = format!(
+        "const {{ query }} = await import(`${{process.env.CLIENTS}}/@anthropic-ai/claude-agent-sdk/sdk.mjs`);\n\
+         const prompt = \"go\";\nconst messages =\n{};\n\
+         for await (const it of messages) if (it.type === \"result\") console.log(it.result);",
+        with_path("ts").trim_end().replace(" //", "; //").trim_end_matches(';'),
+    );
+    let python_code = format!(
+        "import asyncio\nfrom claude_agent_sdk import *\noptions = \\\n{}\n\
+         async def main():\n    async for it in query(prompt=\"go\", options=options):\n        \
+         if isinstance(it, ResultMessage): print(it.result)\nasyncio.run(main())",
+        with_path("python").trim_end(),
+    );
+    for (program, flags, code) in
+        [(node(), &["--input-type=module", "-e"][..], typescript), (python(), &["-c"], python_code)]
+    {
+        let output = command(&program, &scratch)
+            .args(flags)
+            .arg(&code)
+            .env("CLIENTS", clients())
+            .env("ANTHROPIC_MODEL", format!("script:{}", model.display()))
+            .output()
+            .unwrap();
+        assert_success(&output);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "gone\n", "{code}");
+    }
+}
+
 /// The clients that are run, with their versions: the table of the documentation in another form.
 const LIST: &str = include_str!("../clients.json");
 

@@ -103,7 +103,7 @@ fn messages_and_results_name_the_prompt_that_they_answer() {
         Reply::text("two"),
     ]);
     program.scratch.write("a.txt", "alpha\n");
-    let mut host = Host::start(&program, &[]);
+    let mut host = Host::start(&program, &["--include-partial-messages"]);
     let id = "11111111-2222-4333-8444-555555555555";
     host.send(&json!({"type": "user", "uuid": id, "message": {"role": "user", "content": "go"}}));
     let seen = host.until(|event| event["type"] == "result");
@@ -113,6 +113,13 @@ fn messages_and_results_name_the_prompt_that_they_answer() {
         .map(|event| event["user_message_uuid"] == id)
         .collect();
     assert_eq!(named, [true, false], "the first message alone");
+    let pieces: Vec<&Value> = seen.iter().filter(|it| it["type"] == "stream_event").collect();
+    assert!(pieces.len() > 2);
+    for (number, piece) in pieces.into_iter().enumerate() {
+        let says_which = piece.get("user_message_uuid").is_some_and(|it| it == id);
+        assert_eq!(says_which, number == 0, "the first piece alone: {piece}");
+        assert_eq!(says_which, piece["user_message_uuids"] == json!([id]), "{piece}");
+    }
     let result = seen.last().unwrap();
     assert_eq!(
         (&result["user_message_uuid"], &result["queued_turn_count"]),

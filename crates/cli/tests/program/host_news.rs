@@ -165,3 +165,41 @@ fn a_host_finds_files_by_parts_of_their_names() {
     assert_eq!(wrong["error_code"], "invalid_request");
     assert_eq!(host.finish(), 0);
 }
+
+#[test]
+fn a_host_gets_the_names_of_the_users_own_command_and_none_of_a_repository_that_is_not_trusted() {
+    let program = Program::with_handler(|_| Reply::text("heard"));
+    program.scratch.write("src/main.rs", "");
+    let command = |text: &str| json!({"fileSuggestion": {"type": "command", "command": text}});
+    let ask = |host: &mut Host, query: &str| {
+        let answer = host.ask(&json!({"subtype": "file_suggestions", "query": query}));
+        let found = answer["response"]["suggestions"].as_array().unwrap().clone();
+        found.into_iter().map(|it| it["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    // A command of a repository does not run before the folder is trusted.
+    let planted = command("touch planted; echo planted").to_string();
+    program.scratch.write(".claude/settings.json", planted);
+    let mut host = Host::start(&program, &[]);
+    assert_eq!(ask(&mut host, "main"), ["src/main.rs"]);
+    assert!(!program.scratch.project().join("planted").exists());
+    assert_eq!(host.finish(), 0);
+    let own = command("query=$(cat); printf 'one %s\\n' \"$query\"; echo; echo ' two '");
+    program.scratch.write_home(".claude/settings.json", own.to_string());
+    std::fs::remove_file(program.scratch.project().join(".claude/settings.json")).unwrap();
+    let mut host = Host::start(&program, &[]);
+    let found = ask(&mut host, "a \"b\"");
+    let [first, second] = &found[..] else { panic!("{found:?}") };
+    let query: Value = serde_json::from_str(first.strip_prefix("one ").unwrap()).unwrap();
+    assert_eq!((&query["query"], second.as_str()), (&json!("a \"b\""), "two"));
+    assert_eq!(host.finish(), 0);
+    // One that fails, and one where hooks are off: the names are our own again.
+    let failing = command("exit 1");
+    let mut off = own;
+    off["disableAllHooks"] = json!(true);
+    for settings in [failing, off] {
+        program.scratch.write_home(".claude/settings.json", settings.to_string());
+        let mut host = Host::start(&program, &[]);
+        assert_eq!(ask(&mut host, "main"), ["src/main.rs"], "{settings}");
+        assert_eq!(host.finish(), 0);
+    }
+}

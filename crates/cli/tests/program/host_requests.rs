@@ -158,6 +158,34 @@ fn a_host_sees_what_fills_the_window_and_what_the_session_has_cost() {
 }
 
 #[test]
+fn a_host_sees_what_the_messages_consist_of() {
+    let program = Program::answering([
+        call("toolu_1", "Read", json!({"file_path": "a.txt"})),
+        call("toolu_2", "Glob", json!({"pattern": "*.txt"})),
+        Reply::text(&"x".repeat(4_000)),
+    ]);
+    program.scratch.write("a.txt", "many words\n".repeat(400));
+    let mut host = Host::start(&program, &[]);
+    let ask = json!({"subtype": "get_context_usage"});
+    let before = host.ask(&ask)["response"].clone();
+    assert!(before.get("messageBreakdown").is_none_or(Value::is_null), "{before}");
+    host.say(&"look ".repeat(200));
+    host.result();
+    let told = host.ask(&ask)["response"]["messageBreakdown"].clone();
+    let of = |field: &str| told[field].as_u64().unwrap();
+    assert!(of("toolResultTokens") > 1_000 && of("userMessageTokens") >= 250, "{told}");
+    assert!(of("toolCallTokens") > 10, "{told}");
+    // The last request is shown: the answer to it is not in it yet.
+    let tools = told["toolCallsByType"].as_array().unwrap();
+    let [read, glob] = &tools[..] else { panic!("{told}") };
+    assert_eq!((&read["name"], &glob["name"]), (&json!("Read"), &json!("Glob")));
+    let sum = |field: &str| tools.iter().map(|tool| tool[field].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("callTokens"), of("toolCallTokens"), "{told}");
+    assert_eq!(sum("resultTokens"), of("toolResultTokens"), "{told}");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
 fn a_host_takes_back_what_no_turn_has_taken() {
     let program = Program::answering([
         call(
@@ -306,15 +334,26 @@ fn a_question_says_which_path_server_and_kind_of_reason_it_is_about() {
     let program = Program::answering([
         call("toolu_1", "Read", outside),
         call("toolu_2", "mcp__py__note", json!({"text": "x"})),
+        call("toolu_3", "Bash", json!({"command": "touch a b"})),
         Reply::text("done"),
     ]);
     let config = json!({"mcpServers": {"py": python_server()}}).to_string();
+    let settings = json!({"permissions": {"ask": ["Bash(touch *)"]}});
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
     let flags = ["--permission-prompt-tool", "stdio", "--mcp-config", &config];
     let mut host = Host::start(&program, &flags);
     host.say("go");
-    for (tool, kind, path, server) in [
-        ("Read", "workingDir", json!("/etc/hostname"), json!(null)),
-        ("mcp__py__note", "other", json!(null), json!({"name": "py", "source": "dynamic"})),
+    let rule = json!({"source": "userSettings", "tool_name": "Bash", "rule_content": "touch *"});
+    for (tool, kind, path, server, rule) in [
+        ("Read", "workingDir", json!("/etc/hostname"), json!(null), json!(null)),
+        (
+            "mcp__py__note",
+            "other",
+            json!(null),
+            json!({"name": "py", "source": "dynamic"}),
+            json!(null),
+        ),
+        ("Bash", "rule", json!(null), json!(null), rule),
     ] {
         let ask = host.until(|event| event["type"] == "control_request").pop().unwrap();
         let request = &ask["request"];
@@ -322,6 +361,7 @@ fn a_question_says_which_path_server_and_kind_of_reason_it_is_about() {
         assert_eq!(request["decision_reason_type"], kind, "{request}");
         assert_eq!(request.get("blocked_path").unwrap_or(&json!(null)), &path, "{request}");
         assert_eq!(request.get("mcp_server").unwrap_or(&json!(null)), &server, "{request}");
+        assert_eq!(request.get("matched_ask_rule").unwrap_or(&json!(null)), &rule, "{request}");
         let answer = json!({"behavior": "deny", "message": "no"});
         let response =
             json!({"subtype": "success", "request_id": ask["request_id"], "response": answer});
@@ -411,7 +451,7 @@ fn a_host_calls_tools_and_reads_pages_of_servers_beside_the_conversation() {
     let late = host.ask(&call(hang));
     assert!(late["error"].as_str().unwrap().contains("within 1000 ms"), "{late}");
     for more in [
-        json!({"check_permissions": true}),
+        json!({"check_permissions": "yes"}),
         json!({"input_files": [{"name": "a", "lane_path": "/a"}]}),
         json!({"expires_at": "2020-01-01T00:00:00Z"}),
         json!({"expires_at": "soon"}),
@@ -429,6 +469,59 @@ fn a_host_calls_tools_and_reads_pages_of_servers_beside_the_conversation() {
     let content = json!([{"uri": "ui://panel", "mimeType": "text/html", "text": "<p>hello</p>"}]);
     assert_eq!(page["response"]["contents"], content, "{page}");
     assert_eq!(program.server().requests().len(), 1, "no model is asked");
+    assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_call_of_another_program_is_decided_about_as_the_agents_own_and_reaches_no_server_unless_it_may()
+ {
+    let program = Program::answering([Reply::text("ok")]);
+    let settings = json!({
+        "permissions": {"allow": ["mcp__py__add"], "deny": ["mcp__py__big"]},
+        "hooks": {"PostToolUse": [{"matcher": "mcp__py__add", "hooks": [{
+            "type": "command", "command": "cat >> \"$CLAUDE_PROJECT_DIR/seen\""}]}]},
+    });
+    program.scratch.write_home(".claude/settings.json", settings.to_string());
+    let config = json!({"mcpServers": {"py": python_server()}}).to_string();
+    let flags = ["--permission-prompt-tool", "stdio", "--mcp-config", &config];
+    let mut host = Host::start(&program, &flags);
+    host.say("go");
+    host.result();
+    let call = |id: &str, tool: &str, arguments: Value| {
+        let request = json!({"subtype": "mcp_call", "tool": tool, "arguments": arguments,
+                             "check_permissions": true});
+        control(id, &request)
+    };
+    let answer = |host: &mut Host, id: &str| {
+        let is_answer = |event: &Value| event["response"]["request_id"] == id;
+        host.until(is_answer).pop().unwrap()["response"].clone()
+    };
+    // A rule allows it, and hooks see it.
+    host.send(&call("c1", "mcp__py__add", json!({"a": 2, "b": 40})));
+    let done = answer(&mut host, "c1");
+    assert_eq!(done["response"]["content"], json!([{"type": "text", "text": "42"}]), "{done}");
+    assert!(program.scratch.read("seen").contains("mcp__py__add"));
+    // A rule denies it.
+    host.send(&call("c2", "mcp__py__big", json!({"size": 10})));
+    let denied = answer(&mut host, "c2");
+    let told = denied["error"].as_str().unwrap();
+    assert!(told.starts_with("The tool did not run: "), "{denied}");
+    // The host is asked about the rest.
+    for (id, behavior, is_kept) in [("c3", "deny", false), ("c4", "allow", true)] {
+        let input = json!({"text": "x"});
+        host.send(&call(id, "mcp__py__note", input.clone()));
+        let is_ask = |event: &Value| event["request"]["subtype"] == "can_use_tool";
+        let ask = host.until(is_ask).pop().unwrap();
+        assert_eq!(ask["request"]["tool_name"], "mcp__py__note");
+        let answered = json!({"behavior": behavior, "message": "no", "updatedInput": input});
+        let id_of_ask = &ask["request_id"];
+        let response = json!({"subtype": "success", "request_id": id_of_ask, "response": answered});
+        host.send(&json!({"type": "control_response", "response": response}));
+        let done = answer(&mut host, id);
+        assert_eq!(done["subtype"] == "success", is_kept, "{done}");
+        assert_eq!(program.scratch.project().join("note.txt").exists(), is_kept);
+    }
+    assert_eq!(program.server().requests().len(), 1, "no model is asked, and none is told");
     assert_eq!(host.finish(), 0);
 }
 

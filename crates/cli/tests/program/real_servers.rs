@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::components::{Remote, everything_server, python_server};
 use crate::host::{Host, control};
-use crate::program::{Ended, Program, call};
+use crate::program::{Ended, Program, call, eventually};
 
 /// The flags with which a run has one server, and may use it.
 pub(crate) fn with(name: &str, server: &Value) -> Vec<String> {
@@ -249,6 +249,44 @@ fn a_host_answers_what_servers_ask_and_without_a_host_the_answer_is_no() {
     let servers = status["response"]["response"]["mcpServers"].as_array().unwrap();
     assert!(servers.iter().all(|server| server["status"] == "connected"), "{servers:?}");
     assert_eq!(host.finish(), 0);
+}
+
+#[test]
+fn a_page_that_a_server_has_the_user_visit_is_told_of_once_when_it_is_done() {
+    let program =
+        Program::answering([call("toolu_1", "mcp__py__pay", json!({})), Reply::text("done")]);
+    // Asking by a request of the server's own, which the newest protocol does not have any more.
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/mcp/server.py");
+    let servers = json!({"mcpServers": {"py": {"command": "python3", "args": [server, "pages"]}}});
+    let servers = servers.to_string();
+    let seen = program.scratch.root().join("seen");
+    let command = format!("cat >> {}", seen.display());
+    let hook = json!({"matcher": "elicitation_complete", "hooks": [{"type": "command", "command": command}]});
+    let settings = json!({"hooks": {"Notification": [hook]}}).to_string();
+    let flags = ["--mcp-config", &servers, "--allowedTools", "mcp__py", "--settings", &settings];
+    let mut host =
+        Host::start(&program, &[&flags[..], &["--permission-prompt-tool", "stdio"]].concat());
+    host.say("go");
+    let ask = host.until(|event| event["type"] == "control_request").pop().unwrap();
+    let request = &ask["request"];
+    assert_eq!((&request["mode"], &request["elicitation_id"]), (&json!("url"), &json!("pay-1")));
+    let response = json!({"subtype": "success", "request_id": ask["request_id"],
+                          "response": {"action": "accept"}});
+    host.send(&json!({"type": "control_response", "response": response}));
+    let events = host.until(|event| event["type"] == "result");
+    assert_eq!(events.last().unwrap()["result"], "done");
+    let told: Vec<&Value> =
+        events.iter().filter(|event| event["subtype"] == "elicitation_complete").collect();
+    let [told] = told[..] else { panic!("{told:?}") };
+    assert_eq!(
+        (&told["mcp_server_name"], &told["elicitation_id"]),
+        (&json!("py"), &json!("pay-1"))
+    );
+    let read = || std::fs::read_to_string(&seen).unwrap_or_default();
+    let told = || read().matches("\"elicitation_complete\"").count();
+    eventually("the hook", || (told() > 0).then_some(()));
+    assert_eq!(host.finish(), 0);
+    assert_eq!(told(), 1, "{}", read());
 }
 
 #[test]

@@ -207,3 +207,75 @@ fn our_own_client_follows_a_task_of_our_own_server_and_answers_its_question() {
     assert_eq!(stage.program.scratch.read("b.txt"), "b");
     assert!(stage.program.scratch.read("asked").contains("May Write run?"));
 }
+
+#[test]
+fn a_task_is_found_by_its_id_in_its_own_server_and_by_nothing_else() {
+    let program = Program::answering([]);
+    let mut other = Client::start_as(&program, &[], &knows_tasks());
+    let mut client = Client::start_as(&program, &[], &knows_tasks());
+    let touch = json!({"command": "touch x"});
+    let foreign = begin(&mut other, "Bash", &touch);
+    let own = begin(&mut client, "Bash", &touch);
+    let cut = own[..own.len() - 1].to_owned();
+    let upper = own.to_uppercase();
+    let long = "x".repeat(1 << 20);
+    let ids = [
+        foreign.as_str(),
+        "../../etc/passwd",
+        "/etc/passwd",
+        "",
+        " ",
+        "*",
+        "\u{0}",
+        &cut,
+        &long,
+        &upper,
+    ];
+    for id in ids.into_iter().filter(|id| *id != own) {
+        for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+            let told = client.ask(method, &json!({"taskId": id, "inputResponses": {}}));
+            assert_eq!(
+                told["error"]["code"],
+                -32602,
+                "{method} {id:.40}: {:.200}",
+                told.to_string()
+            );
+        }
+    }
+    for id in [json!(null), json!(7), json!([own]), json!({"id": own})] {
+        let told = client.ask("tasks/cancel", &json!({"taskId": id}));
+        assert!(told["error"].is_object(), "{told}");
+    }
+    // Answers that are none, and to what was not asked.
+    let nonsense = json!({"../x": {"action": "accept"}, "question-99": "yes", "": null});
+    client.ask("tasks/update", &json!({"taskId": own, "inputResponses": nonsense}));
+    assert_eq!(look(&mut client, &own)["status"], "input_required", "its question is open");
+    assert_eq!(look(&mut other, &foreign)["status"], "input_required", "nobody cancelled it");
+    for client in [client, other] {
+        assert_eq!(client.finish(), Some(0));
+    }
+}
+
+#[test]
+fn a_flood_of_tasks_is_refused_and_ends_with_the_server() {
+    let program = Program::answering([]);
+    let mut client = Client::start_as(&program, &[], &knows_tasks());
+    let touch = json!({"command": "touch x"});
+    let meta = json!({"io.modelcontextprotocol/clientCapabilities": knows_tasks()});
+    let call = json!({"name": "Bash", "arguments": touch, "_meta": meta});
+    // They take turns: the first one asks, and the others wait for it.
+    let calls: Vec<u64> = (0..256).map(|_| client.request("tools/call", &call)).collect();
+    let mut task = |id: u64| {
+        let told = client.answer(id);
+        told["result"]["taskId"].as_str().unwrap_or_else(|| panic!("{told}")).to_owned()
+    };
+    let tasks: Vec<String> = calls.into_iter().map(&mut task).collect();
+    let told = client.ask("tools/call", &call);
+    assert!(told["error"]["message"].to_string().contains("under way already"), "{told}");
+    // One that is cancelled makes room for another.
+    client.ask("tasks/cancel", &json!({"taskId": tasks[0]}));
+    look_until(&mut client, &tasks[0], "cancelled");
+    begin(&mut client, "Bash", &touch);
+    assert_eq!(look(&mut client, &tasks[255])["status"], "working");
+    assert_eq!(client.finish(), Some(0));
+}

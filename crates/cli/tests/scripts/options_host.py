@@ -33,6 +33,11 @@ async def main():
         extra_args={"replay-user-messages": "", "debug-to-stderr": None, "ide": None},
         stderr=lambda line: None,
     )
+    # By hand what `async with` does.
+    client = ClaudeSDKClient(options)
+    await client.connect()
+    assert (await client.get_server_info())["account"]
+    await client.disconnect()
     async with ClaudeSDKClient(options) as client:
         info = await client.get_server_info()
         assert info["account"]["apiKeySource"] == "ANTHROPIC_API_KEY", info["account"]

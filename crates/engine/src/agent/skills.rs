@@ -165,6 +165,11 @@ impl Agent {
         self.permissions.confine(role);
     }
 
+    /// Tells whether rules of skills are in force for the agent.
+    pub(crate) fn has_rules_of_skills(&self) -> bool {
+        self.skills.state.lock().own_role.is_some()
+    }
+
     /// The rules by which skills in force bind the agent, and the agents that it starts.
     pub(crate) fn denied_by_skills(&self) -> Vec<Rule> {
         self.skills.state.lock().denied.clone()

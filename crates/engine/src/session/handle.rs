@@ -32,6 +32,7 @@ use crate::toolset::servers::{RequireError, WithheldServer};
 use crate::turn::commands::{TypedCommand, typed_commands};
 use crate::turn::context_usage::{self, ContextUsage};
 use crate::turn::internal_fork::InternalForkError;
+use crate::turn::message_breakdown::{self, MessageBreakdown};
 use crate::turn::model_switch::{Switch, SwitchRefused};
 
 /// A way to reach a running session from outside.
@@ -78,6 +79,11 @@ impl Handle {
     /// The usage of the main agent's window by its last request.
     pub fn context_usage(&self) -> ContextUsage {
         context_usage::context_usage(&self.0)
+    }
+
+    /// The kinds of messages in the main agent's last request; `None` before it.
+    pub fn message_breakdown(&self) -> Option<MessageBreakdown> {
+        message_breakdown::of_main(&self.0)
     }
 
     /// The usage of the session so far.

@@ -7,18 +7,22 @@ use std::sync::Arc;
 
 use centurion_hooks::ListedHook;
 use centurion_hooks::events::DirectoryAdded;
-use centurion_mcp::{CallError, CallOptions, CallOutput, Connection, tool_name};
+use centurion_mcp::{CallError, CallOptions, CallOutput, Connection, ToolInfo, tool_name};
 use centurion_permissions::{Access, Call, Mode, Rule, RuleKind, RuleOrigin, RuleSource, Verdict};
-use centurion_protocol::{Effort, ToolUseId};
+use centurion_protocol::{Effort, ToolUse, ToolUseId};
 use centurion_tools::{DiskLinks, FileView, NameSearch, OutputTail, ToolError, resolve, view_file};
+use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use super::handle::Handle;
+use super::tool_server::ToolReply;
 use crate::agent::shared::EffortChoice;
 use crate::policy::permissions::{Destination, Remember, SavedChange, ServerRules};
 use crate::toolset::servers::public_source;
+use crate::toolset::toolbox::Toolbox;
+use crate::turn::dispatch::Dispatch;
 
 /// The reason that a host cannot read a file.
 #[derive(Debug, Error)]
@@ -63,6 +67,8 @@ pub enum ServerCallError {
     OfHost(String),
     #[error(transparent)]
     Failed(#[from] CallError),
+    #[error("The tool did not run: {0}")]
+    Refused(String),
 }
 
 impl Handle {
@@ -211,17 +217,53 @@ impl Handle {
         tool: &str,
         arguments: Map<String, Value>,
     ) -> Result<CallOutput, ServerCallError> {
+        let (connection, info) = self.server_tool(tool)?;
+        Ok(connection.call(&info.tool, arguments, &CallOptions::default()).await?)
+    }
+
+    /// The same for a call that is not the host's own, such as one of a page that it shows: it is decided about as the main
+    /// agent's calls are. Its result stays out of the conversation.
+    pub async fn call_server_tool_if_permitted(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<ToolReply, ServerCallError> {
+        let (connection, info) = self.server_tool(tool)?;
+        let refused = |reason: &str| ServerCallError::Refused(reason.to_owned());
+        let agent = self.0.main_agent().ok_or_else(|| refused("the session has no agent"))?;
+        let tools = connection.tools().into_iter().zip(connection.tool_infos());
+        let found = tools.into_iter().find(|(_, it)| it.tool == info.tool);
+        let (found, _) = found.ok_or_else(|| ServerCallError::Unknown(tool.to_owned()))?;
+        let dispatch = Dispatch {
+            toolbox: Toolbox::of_server(found, info.requires_user_interaction),
+            agent,
+            broker: Arc::clone(&self.0.broker),
+            allows_sandboxed: false,
+        };
+        let id = ToolUseId::new(format!("host-{}", self.0.world.uuid()));
+        let input = to_raw_value(&arguments).map_err(|error| refused(&error.to_string()))?;
+        let call = ToolUse { id, name: info.name.clone(), input };
+        let prepared = dispatch.prepare(&call).map_err(|_| refused("its input does not fit"))?;
+        let done = dispatch.run_for_host(&call, prepared, &CancellationToken::new()).await;
+        if let Some(denied) = &done.denied {
+            return Err(refused(&denied.reason));
+        }
+        Ok(ToolReply { content: done.result.content, is_error: done.result.is_error })
+    }
+
+    /// A tool of a server that is not the host's.
+    fn server_tool(&self, tool: &str) -> Result<(Connection, ToolInfo), ServerCallError> {
         let find = |it: Connection| {
             let info =
                 it.tool_infos().into_iter().find(|info| tool_name(it.name(), &info.tool) == tool);
-            info.map(|info| (it, info.tool))
+            info.map(|info| (it, info))
         };
         let found = self.0.servers.active().into_iter().find_map(find);
-        let (connection, name) = found.ok_or_else(|| ServerCallError::Unknown(tool.to_owned()))?;
+        let (connection, info) = found.ok_or_else(|| ServerCallError::Unknown(tool.to_owned()))?;
         if public_source(connection.server()) == "sdk" {
             return Err(ServerCallError::OfHost(connection.name().to_owned()));
         }
-        Ok(connection.call(&name, arguments, &CallOptions::default()).await?)
+        Ok((connection, info))
     }
 
     /// Whether a run is under way or due, or an agent is at work.

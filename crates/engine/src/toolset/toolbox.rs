@@ -221,6 +221,15 @@ impl Toolbox {
         }
     }
 
+    /// A toolbox for one call of a server's tool that no model makes.
+    pub(crate) fn of_server(tool: Arc<dyn DynTool>, needs_a_person: bool) -> Self {
+        let mut toolbox = Self::holding(&[]);
+        let name = tool.name().to_owned();
+        toolbox.served.personal.extend(needs_a_person.then(|| name.clone()));
+        toolbox.served.offered.insert(name, tool);
+        toolbox
+    }
+
     /// The sizes in bytes of the definitions that are sent: the program's tools, and those of servers.
     pub(crate) fn sizes(&self) -> (usize, usize) {
         let size = |tool: &Arc<dyn DynTool>| {

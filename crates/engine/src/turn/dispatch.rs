@@ -179,6 +179,36 @@ impl Dispatch {
         self.run_with(call, prepared, Company::Alone, Asking::Never, cancel).await
     }
 
+    /// The same for a call of another program, which its host brings: it is decided about as the agent's own calls are, but
+    /// that what skills free for the agent is asked about.
+    pub(crate) async fn run_for_host(
+        &self,
+        call: &ToolUse,
+        prepared: Box<dyn PreparedCall>,
+        cancel: &CancellationToken,
+    ) -> Dispatched {
+        let context = self.context(call, Asking::Allowed, cancel);
+        let mut aside = Aside { company: Company::Alone, ..Aside::default() };
+        let ready = Ready::new(Cow::Borrowed(call), prepared, &context);
+        let permitted = async {
+            let ready = self.permit(ready, Asking::Allowed, &context, &mut aside).await?;
+            if ready.is_approved || !self.agent.has_rules_of_skills() {
+                return Ok(ready);
+            }
+            let text = format!("{} is not free for other programs", call.name);
+            let question = Question { reason: AskReason::other(text), is_for_person: true };
+            self.approved(ready, question, &context, &mut aside).await
+        };
+        let permitted = permitted.await;
+        let mut dispatched = match permitted {
+            Ok(permitted) => self.execute(permitted, context, &mut aside).await,
+            Err(refused) => *refused,
+        };
+        contain_parts(&mut dispatched.result.content);
+        dispatched.aside = aside;
+        dispatched
+    }
+
     async fn run_with(
         &self,
         call: &ToolUse,

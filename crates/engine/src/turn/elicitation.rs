@@ -5,7 +5,7 @@ use std::sync::Arc;
 use centurion_hooks::ElicitationAction;
 use centurion_hooks::events::{self as hooks, ElicitationReply};
 use centurion_mcp::{Elicitation, ElicitationAnswer, ElicitationKind, Elicitor, HostFuture};
-use centurion_protocol::sdk::WaitsFor;
+use centurion_protocol::sdk::{EventBody, System, WaitsFor};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -41,6 +41,15 @@ impl Elicitor for Elicitations {
             match desk {
                 Some(desk) => desk.answer(question).await,
                 None => ElicitationAnswer::Cancel,
+            }
+        })
+    }
+
+    fn completed<'a>(&'a self, server: &'a str, id: &'a str) -> HostFuture<'a, ()> {
+        let desk = self.0.lock().clone();
+        Box::pin(async move {
+            if let Some(desk) = desk {
+                desk.tell_completed(server, id).await;
             }
         })
     }
@@ -84,6 +93,20 @@ impl Desk {
             elicitation_id: id,
         };
         self.agent.fire(&result, &never).await.verdict.map_or(answer, from_reply)
+    }
+
+    /// Tells observers and hooks that the person has done what a server wanted on a page.
+    async fn tell_completed(&self, server: &str, id: &str) {
+        if let Some(shared) = self.agent.shared.upgrade() {
+            shared.show(EventBody::System(System::ElicitationComplete {
+                mcp_server_name: server.to_owned(),
+                elicitation_id: id.to_owned(),
+            }));
+        }
+        let message = format!("{server}: the page was completed");
+        let notification_type = "elicitation_complete";
+        let news = hooks::Notification { message: &message, title: None, notification_type };
+        self.agent.fire(&news, &CancellationToken::new()).await;
     }
 
     async fn call_for_attention(&self, question: &Elicitation) {

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use centurion_config::agents::{ActiveAgent, AgentSource};
-use centurion_engine::{ContextFile, ContextPart, Handle, TypedCommand};
+use centurion_engine::{
+    ContextFile, ContextPart, ContextUsage, Handle, MessageBreakdown, TypedCommand,
+};
 use centurion_model::{Model, ProviderKind, ThinkingKind};
 use serde_json::{Value, json};
 
@@ -100,7 +102,7 @@ pub(super) fn context_usage(handle: &Handle) -> Value {
         json!({"name": name, "serverName": origin, "tokens": tokens, "isLoaded": true})
     };
     let own_tool = |(name, tokens): &&(String, u64)| json!({"name": name, "tokens": tokens});
-    json!({
+    let mut told = json!({
         "categories": categories,
         "totalTokens": used,
         "maxTokens": usage.window,
@@ -116,6 +118,30 @@ pub(super) fn context_usage(handle: &Handle) -> Value {
         "isAutoCompactEnabled": usage.compacted_from.is_some(),
         "autoCompactThreshold": usage.compacted_from,
         "apiUsage": usage.used,
+    });
+    if let Some(messages) = handle.message_breakdown() {
+        told["messageBreakdown"] = breakdown(&messages, &usage);
+    }
+    told
+}
+
+fn breakdown(messages: &MessageBreakdown, usage: &ContextUsage) -> Value {
+    let whole = usage.parts.iter().find(|part| part.id == "messages").map_or(0, |it| it.tokens);
+    let by_tool = messages.by_tool.iter().map(
+        |(name, (call, result))| json!({"name": name, "callTokens": call, "resultTokens": result}),
+    );
+    let by_attachment = messages.by_attachment.iter();
+    let by_attachment = by_attachment.map(|(name, tokens)| json!({"name": name, "tokens": tokens}));
+    json!({
+        "toolCallTokens": messages.calls,
+        "toolResultTokens": messages.results,
+        "attachmentTokens": messages.attachments,
+        "assistantMessageTokens": messages.assistant,
+        "userMessageTokens": messages.user,
+        "redirectedContextTokens": 0,
+        "unattributedTokens": whole.saturating_sub(messages.total()),
+        "toolCallsByType": by_tool.collect::<Vec<_>>(),
+        "attachmentsByType": by_attachment.collect::<Vec<_>>(),
     })
 }
 

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::settings::{SettingsDesk, problems};
+use crate::without_nulls;
 
 /// Every rule with its place, and where agents work.
 pub(super) fn list(handle: &Handle, desk: &dyn SettingsDesk) -> Value {
@@ -34,18 +35,32 @@ fn rule((kind, source): &(RuleKind, RuleSource)) -> Value {
         RuleKind::Ask => "ask",
         RuleKind::Deny => "deny",
     };
-    let is_in_file = source.origin.file().is_some();
-    let (name, editability) = match source.origin.level() {
+    let (name, editability) = place(source);
+    json!({"behavior": behavior, "source": name, "rule": source.text, "editability": editability})
+}
+
+/// The place of a rule by its word in the public protocol, and whether it can be changed there.
+fn place(source: &RuleSource) -> (&'static str, &'static str) {
+    match source.origin.level() {
         RuleLevel::Managed => ("policySettings", "readonly"),
-        RuleLevel::Flag if is_in_file => ("flagSettings", "readonly"),
+        RuleLevel::Flag if source.origin.file().is_some() => ("flagSettings", "readonly"),
         RuleLevel::Flag => ("cliArg", "session"),
         RuleLevel::Local => ("localSettings", "persistent"),
         RuleLevel::Project => ("projectSettings", "persistent"),
         RuleLevel::User => ("userSettings", "persistent"),
         RuleLevel::Session => ("session", "session"),
         RuleLevel::Role => ("command", "readonly"),
+    }
+}
+
+/// The rule because of which a question is put, in its parts.
+pub(crate) fn matched(source: &RuleSource) -> Value {
+    let text = source.text.trim();
+    let (tool, content) = match text.split_once('(') {
+        Some((tool, rest)) => (tool, Some(rest.strip_suffix(')').unwrap_or(rest))),
+        None => (text, None),
     };
-    json!({"behavior": behavior, "source": name, "rule": source.text, "editability": editability})
+    without_nulls(json!({"source": place(source).0, "tool_name": tool, "rule_content": content}))
 }
 
 /// A mode for the tools of one server.

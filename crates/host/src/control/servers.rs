@@ -7,7 +7,7 @@ use std::time::Duration;
 use centurion_config::mcp::{
     McpOrigin, McpScope, McpServer, McpTransport, McpVariables, parse_server,
 };
-use centurion_engine::{Handle, WithheldServer, public_source};
+use centurion_engine::{Handle, ServerCallError, WithheldServer, public_source};
 use centurion_mcp::{CallOptions, Connection, Pool, ResourceContent, State, ToolInfo};
 use centurion_protocol::{Env, Timestamp, ToolResultContent};
 use futures_util::future::join_all;
@@ -61,23 +61,33 @@ fn expire(until: Option<&str>, now: Timestamp) -> Result<(), Refusal> {
 
 /// Calls a tool of a server without a turn of the model.
 async fn call(handle: &Handle, wanted: McpCall) -> Answer {
-    if wanted.check_permissions {
-        // To run it without the check that the host counts on would be worse than not to run it.
-        return Err(Refusal::invalid(
-            "The tool did not run: calls beside the conversation are not decided about here",
-        ));
-    }
     if !(wanted.input_files.is_empty() && wanted.output_files.is_empty()) {
         return Err(Refusal::invalid("no files are brought along here"));
     }
     let limit = wanted.timeout_ms.unwrap_or(CALL_TIMEOUT).clamp(1_000, LONGEST_CALL);
-    let calling = handle.call_server_tool(&wanted.tool, wanted.arguments);
-    let output = tokio::time::timeout(Duration::from_millis(limit), calling).await;
-    let output = output.map_err(|_| {
-        Refusal::invalid(format!("`{}` did not answer within {limit} ms", wanted.tool))
-    })?;
-    let output = output.map_err(Refusal::invalid)?;
-    let content = output.content().into_iter().map(|part| match part {
+    let McpCall { tool, arguments, check_permissions, .. } = wanted;
+    let calling = async {
+        if check_permissions {
+            let reply = handle.call_server_tool_if_permitted(&tool, arguments).await?;
+            return Ok((reply.content, None, reply.is_error));
+        }
+        let output = handle.call_server_tool(&tool, arguments).await?;
+        Ok::<_, ServerCallError>((output.content(), output.structured, output.is_error))
+    };
+    let done = tokio::time::timeout(Duration::from_millis(limit), calling).await;
+    let done =
+        done.map_err(|_| Refusal::invalid(format!("`{tool}` did not answer within {limit} ms")))?;
+    let (content, structured, is_error) = done.map_err(Refusal::invalid)?;
+    Ok(json!({
+        "content": content.into_iter().map(part).collect::<Vec<_>>(),
+        "structuredContent": structured,
+        "isError": is_error,
+    }))
+}
+
+/// A part of a result in the words of the protocol of servers.
+fn part(part: ToolResultContent) -> Value {
+    match part {
         ToolResultContent::Text(text) => json!({"type": "text", "text": text}),
         ToolResultContent::Image { media_type, data } => {
             json!({"type": "image", "mimeType": media_type, "data": data})
@@ -85,12 +95,7 @@ async fn call(handle: &Handle, wanted: McpCall) -> Answer {
         ToolResultContent::Document { media_type, data } => json!({
             "type": "resource", "resource": {"mimeType": media_type, "blob": data},
         }),
-    });
-    Ok(json!({
-        "content": content.collect::<Vec<_>>(),
-        "structuredContent": output.structured,
-        "isError": output.is_error,
-    }))
+    }
 }
 
 /// Every server with how it is and what it offers.

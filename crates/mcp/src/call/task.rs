@@ -88,6 +88,9 @@ impl Call<'_> {
         seed: &Task,
         deadline: Instant,
     ) -> Result<CallOutput, CallError> {
+        // The task of another call is not cancelled in this one's name.
+        let followed = self.live.client.follow(&seed.task_id);
+        let Some(_followed) = followed else { return Err(self.unexpected()) };
         let watched = self.watch(seed, deadline).await;
         let is_over = matches!(
             watched,
@@ -151,7 +154,9 @@ impl Call<'_> {
         let params = GetTaskParams::new(&task.task_id);
         let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(params));
         match self.ask(request, deadline).await? {
-            ServerResult::GetTaskResult(result) => Ok(result),
+            ServerResult::GetTaskResult(result) if result.task.task.task_id == task.task_id => {
+                Ok(result)
+            }
             _ => Err(self.unexpected()),
         }
     }

@@ -58,6 +58,8 @@ TOOLS = [
 ]
 if mode == "signs":
     TOOLS.append(tool("progress"))
+if mode == "pages":
+    TOOLS.append(tool("pay"))
 
 
 def call(id, name, arguments, params):
@@ -112,11 +114,19 @@ def call(id, name, arguments, params):
             params = {"message": str(number), "requestedSchema": {"type": "object", "properties": {}}}
             say({"id": 5000 + number, "method": "elicitation/create", "params": params})
         return text("asked")
+    if name == "pay":
+        page = {"mode": "url", "message": "Pay there.", "url": "https://pay.example/1", "elicitationId": "pay-1"}
+        answer = ask("elicitation/create", page)
+        # One that nobody was asked for, and one twice.
+        for id in ["never-asked", "pay-1", "pay-1"]:
+            say({"method": "notifications/elicitation/complete", "params": {"elicitationId": id}})
+        return text(answer["action"])
     if name == "ask":
         return text(ask(arguments["method"], arguments["params"]))
     if name == "task":
-        tasks[name] = list(arguments["steps"])
-        return {"resultType": "task", **stamps(name, arguments), "status": "working"}
+        task_id = arguments.get("id", name)
+        tasks[task_id] = list(arguments["steps"])
+        return {"resultType": "task", **stamps(task_id, arguments), "status": "working"}
     if name == "about-tasks":
         return text(about_tasks)
     if name == "ask-and-withdraw":

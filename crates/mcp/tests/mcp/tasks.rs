@@ -211,3 +211,43 @@ async fn a_server_that_ends_takes_its_tasks_along() {
     let error = result.unwrap_err();
     assert!(matches!(error, CallError::Gone { .. }), "{error}");
 }
+
+#[tokio::test]
+async fn a_task_that_another_call_waits_for_is_neither_followed_nor_cancelled() {
+    // The connection is shared by agents: the end of one's call would be that of the other's
+    let bench = Bench::new();
+    let connection = bench.connect("").await;
+    let scratch = tempfile::tempdir().unwrap();
+    let mark = scratch.path().join("looked");
+    let mut looked = working();
+    looked["mark"] = json!(mark);
+    let first = run(&connection, json!([looked]));
+    let second = async {
+        eventually("the first look", || mark.exists()).await;
+        // The server gives it the same id, and gives it again to the next.
+        for steps in [json!([working()]), json!([done("mine")])] {
+            let error = run(&connection, steps).await.unwrap_err();
+            assert!(matches!(error, CallError::Unexpected { .. }), "{error}");
+        }
+        assert_eq!(said(&connection).await, json!([]), "nothing was cancelled");
+    };
+    let (first, ()) = tokio::join!(first, second);
+    assert_eq!(first.unwrap(), "mine", "the first call continues");
+    // It has ended: its id can come again.
+    assert_eq!(run(&connection, json!([done("again")])).await.unwrap(), "again");
+}
+
+#[tokio::test]
+async fn an_answer_about_another_task_and_an_id_that_is_none_end_the_call() {
+    let bench = Bench::new();
+    let connection = bench.connect("").await;
+    let mut other = working();
+    other["task"]["taskId"] = json!("other");
+    let error = run(&connection, json!([other])).await.unwrap_err();
+    assert!(matches!(error, CallError::Unexpected { .. }), "{error}");
+    for id in [String::new(), "x".repeat(1 << 20)] {
+        let input = json!({"id": id, "steps": [done("never")]});
+        let error = connection.call("task", object(input), &CallOptions::default()).await;
+        assert!(matches!(error, Err(CallError::Unexpected { .. })), "{error:?}");
+    }
+}

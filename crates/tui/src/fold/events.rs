@@ -94,6 +94,7 @@ fn system(model: &mut Model, event: &System, effects: &mut Vec<Effect>) {
         | System::CommandsChanged { .. }
         | System::ThinkingTokens(_)
         | System::Notification(_)
+        | System::ElicitationComplete { .. }
         | System::LocalCommandOutput { .. }
         | System::SessionWritesLost(_)
         | System::ModelRefusalNoFallback(_)

@@ -269,7 +269,13 @@ pub(crate) fn result(id: &str, text: &str) -> EventBody {
 
 pub(crate) fn piece(value: &Value) -> EventBody {
     let event = serde_json::value::to_raw_value(value).unwrap();
-    EventBody::StreamEvent(Stream { event, parent_tool_use_id: None, agent_id: None })
+    EventBody::StreamEvent(Stream {
+        event,
+        parent_tool_use_id: None,
+        agent_id: None,
+        user_message_uuid: None,
+        user_message_uuids: Vec::new(),
+    })
 }
 
 /// The pieces of a text that streams in.

@@ -29,6 +29,8 @@ pub(crate) struct EarlyBlocks {
     prompts: Vec<RecordId>,
     /// True if a message has named them.
     names_prompts: bool,
+    /// True if a piece of an answer has named them.
+    pieces_name_prompts: bool,
 }
 
 /// The most prompts that a message names.
@@ -66,7 +68,7 @@ impl EarlyBlocks {
     /// A run begins: it answers the prompts that it is given.
     pub(super) fn begin_run(&mut self) {
         self.prompts.clear();
-        self.names_prompts = true;
+        (self.names_prompts, self.pieces_name_prompts) = (true, true);
     }
 
     /// The turn answers this prompt, too.
@@ -75,7 +77,7 @@ impl EarlyBlocks {
             self.prompts.remove(0);
         }
         self.prompts.push(prompt);
-        self.names_prompts = false;
+        (self.names_prompts, self.pieces_name_prompts) = (false, false);
     }
 
     /// The prompts of people that the run has answered.
@@ -86,6 +88,15 @@ impl EarlyBlocks {
     /// The prompts that the next message answers, if no message has named them.
     pub(super) fn take_prompts(&mut self) -> Vec<RecordId> {
         if std::mem::replace(&mut self.names_prompts, true) {
+            Vec::new()
+        } else {
+            self.prompts.clone()
+        }
+    }
+
+    /// The prompts that the next piece of an answer answers, if no piece has named them.
+    pub(super) fn take_prompts_for_piece(&mut self) -> Vec<RecordId> {
+        if std::mem::replace(&mut self.pieces_name_prompts, true) {
             Vec::new()
         } else {
             self.prompts.clone()

@@ -350,7 +350,7 @@ impl Driver {
         self.dispatch.agent.wait_untold(waiting).await;
     }
 
-    fn show_piece(&self, run: &mut Run, event: &StreamEvent) {
+    fn show_piece(&mut self, run: &mut Run, event: &StreamEvent) {
         let since = run.started.elapsed();
         run.times.event.get_or_insert(since);
         if matches!(event, StreamEvent::Delta { .. }) {
@@ -363,10 +363,13 @@ impl Driver {
             let ends =
                 matches!(event, StreamEvent::Finish { .. }).then(partial::message_stop).flatten();
             for event in partial::to_json(event).into_iter().chain(ends) {
+                let prompts = self.early.take_prompts_for_piece();
                 self.shared.show(EventBody::StreamEvent(Stream {
                     event,
                     parent_tool_use_id: self.identity().call.clone(),
                     agent_id: self.identity().id.clone(),
+                    user_message_uuid: prompts.last().copied(),
+                    user_message_uuids: prompts,
                 }));
             }
         }

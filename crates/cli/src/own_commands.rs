@@ -1,4 +1,4 @@
-//! Commands of the person's own settings that run beside the terminal: the status line, rows of agents, names of files.
+//! Commands of the person's own settings that run beside a session: the status line, rows of agents, names of files.
 //!
 //! Commands of a repository's settings are not among them before the folder is trusted: settings leave them out until then.
 
@@ -8,11 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::settings::Settings;
+use centurion_host::OwnFileNames;
 use centurion_protocol::{AgentId, Env};
 use centurion_tui::Fact;
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::live_settings::LiveSettings;
+use crate::surroundings::Surroundings;
 
 /// The longest time that such a command may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -42,7 +47,7 @@ enum Wanted {
 }
 
 /// The commands, and what they wait for.
-pub(super) struct OwnCommands {
+pub(crate) struct OwnCommands {
     cwd: PathBuf,
     env: Arc<Env>,
     commands: Mutex<ShellCommands>,
@@ -50,7 +55,7 @@ pub(super) struct OwnCommands {
 }
 
 impl OwnCommands {
-    pub(super) fn new(cwd: &Path, env: &Arc<Env>) -> Self {
+    pub(crate) fn new(cwd: &Path, env: &Arc<Env>) -> Self {
         Self {
             cwd: cwd.to_owned(),
             env: Arc::clone(env),
@@ -60,7 +65,7 @@ impl OwnCommands {
     }
 
     /// Takes over the commands of settings; tells whether one makes a status line.
-    pub(super) fn configure(&self, settings: &Settings) -> bool {
+    pub(crate) fn configure(&self, settings: &Settings) -> bool {
         let is_off = settings.hook_limits().disabled.is_some();
         let command = |key: &str| {
             let value = settings.value(key).filter(|_| !is_off)?;
@@ -77,7 +82,7 @@ impl OwnCommands {
     }
 
     /// Makes the status line and the rows of agents for a state. One is made at a time, and always for the newest state.
-    pub(super) async fn show_status(self: Arc<Self>, state: Value) -> Vec<Fact> {
+    pub(crate) async fn show_status(self: Arc<Self>, state: Value) -> Vec<Fact> {
         let ShellCommands { status, agents, .. } = self.commands.lock().clone();
         if status.is_none() && agents.is_none() {
             return Vec::new();
@@ -115,7 +120,7 @@ impl OwnCommands {
     }
 
     /// The names that the person's own command finds for a word; `None` without one.
-    pub(super) async fn names_like(&self, word: &str) -> Option<Vec<String>> {
+    pub(crate) async fn names_like(&self, word: &str) -> Option<Vec<String>> {
         let command = self.commands.lock().names.clone()?;
         let text = self.run(&command, &json!({"query": word})).await?;
         Some(
@@ -155,6 +160,26 @@ impl OwnCommands {
         };
         let status = tokio::time::timeout(PATIENCE, work).await.ok()?.ok()?;
         status.success().then(|| String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// Names of files for a host, by the command of the settings as they are at that moment.
+pub(crate) struct OwnNames {
+    commands: OwnCommands,
+    settings: LiveSettings,
+}
+
+impl OwnNames {
+    pub(crate) fn new(surroundings: &Surroundings, settings: &LiveSettings) -> Arc<Self> {
+        let commands = OwnCommands::new(&surroundings.cwd, &surroundings.env);
+        Arc::new(Self { commands, settings: settings.clone() })
+    }
+}
+
+impl OwnFileNames for OwnNames {
+    fn names_like<'a>(&'a self, word: &'a str) -> BoxFuture<'a, Option<Vec<String>>> {
+        self.settings.with(|state| self.commands.configure(&state.settings));
+        Box::pin(self.commands.names_like(word))
     }
 }
 
