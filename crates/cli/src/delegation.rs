@@ -402,6 +402,7 @@ fn rules(run: &Run<'_>) -> anyhow::Result<DelegationRules> {
             || env.is_on("CLAUDE_CODE_FORWARD_SUBAGENT_TEXT"),
         append_prompt: flags.append_subagent_system_prompt.clone(),
         forks: has_forks(chosen.fork.map(|gate| gate.value), env, run.is_interactive),
+        loops: run.is_interactive,
         summaries: chosen.summaries,
     })
 }

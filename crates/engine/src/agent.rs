@@ -5,6 +5,7 @@ pub(crate) mod builder;
 pub(crate) mod context_file;
 pub(crate) mod delegation;
 pub(crate) mod evidence;
+pub(crate) mod foreground;
 pub(crate) mod fork_point;
 mod held_mail;
 pub(crate) mod hooks;

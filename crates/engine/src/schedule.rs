@@ -28,7 +28,7 @@ pub(crate) use self::expression::{Expression, ExpressionError};
 pub(crate) use self::notes::{Kept, read};
 use self::telling::Missed;
 pub(crate) use self::telling::moment;
-use crate::definition::rules::SessionMode;
+use crate::definition::rules::{DelegationRules, SessionMode};
 use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority, Queue};
 use centurion_journal::{Journal, JournalError};
@@ -291,15 +291,16 @@ impl Schedules {
     }
 }
 
-/// The schedules of a new session, if it is an assistant's and they are not switched off.
+/// The schedules of a new session, if it is an assistant's or a person's who may loop, and they are not switched off.
 pub(crate) fn of_session(
     world: &Arc<dyn World>,
-    mode: SessionMode,
+    rules: &DelegationRules,
     env: &Env,
     zone: TimeZone,
     journal: &Arc<Journal>,
 ) -> Option<Schedules> {
-    let is_on = mode == SessionMode::Assistant && !env.is_on(SWITCH);
+    let is_wanted = rules.mode == SessionMode::Assistant || rules.loops;
+    let is_on = is_wanted && !env.is_on(SWITCH);
     is_on.then(|| Schedules::new(Arc::clone(world), zone, Arc::clone(journal)))
 }
 

@@ -82,6 +82,8 @@ mod main_faults;
 mod outcomes;
 #[path = "story/permissions.rs"]
 mod permissions;
+#[path = "story/person_commands.rs"]
+mod person_commands;
 #[path = "story/prefix_changes.rs"]
 mod prefix_changes;
 #[path = "story/refusals.rs"]

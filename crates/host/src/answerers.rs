@@ -212,6 +212,7 @@ mod tests {
             call: ToolUseId::new("t"),
             input,
             reason: AskReason::other("Bash needs permission".into()),
+            reach: None,
             suggestions: Vec::new(),
             agent: None,
             server: None,

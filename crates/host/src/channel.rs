@@ -369,6 +369,7 @@ mod tests {
             call: ToolUseId::new("toolu_1"),
             input: to_raw_value(&json!({})).unwrap(),
             reason: AskReason::other("Bash needs permission".to_owned()),
+            reach: None,
             suggestions: Vec::new(),
             agent: None,
             server: None,

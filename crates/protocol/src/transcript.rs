@@ -329,6 +329,9 @@ pub struct FileBackup {
     /// A digest of what is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,
+    /// The agent that makes the change, by the names from the main agent's children down to it; none is the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The reason that the old content could not be kept, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,

@@ -101,14 +101,47 @@ impl Checkpoints {
         Ok(prompt)
     }
 
-    /// Keeps a file that another process is about to change.
-    pub fn keep_for(&self, path: &Path, written: &Hash) -> Result<(), CheckpointError> {
+    /// Keeps a file that an agent in another process is about to change.
+    pub fn keep_for(
+        &self,
+        agent: Option<&str>,
+        path: &Path,
+        written: &Hash,
+    ) -> Result<(), CheckpointError> {
         let existing = load_existing(path).map_err(|error| match error {
             LoadError::Open(error) => CheckpointError::Open(error),
             LoadError::Read(error) => CheckpointError::Read(error),
             LoadError::TooLarge => CheckpointError::TooLarge,
         })?;
-        self.keep(path, existing.as_ref(), written)
+        self.keep_by(agent, path, existing.as_ref(), written)
+    }
+
+    /// Copies a file unless that was done for this prompt, and records the change that an agent makes next.
+    fn keep_by(
+        &self,
+        agent: Option<&str>,
+        path: &Path,
+        existing: Option<&Existing>,
+        written: &Hash,
+    ) -> Result<(), CheckpointError> {
+        let mut state = self.state.lock();
+        let Some(prompt) = state.prompt else { return Ok(()) };
+        let name = path.to_str().ok_or(CheckpointError::Name)?;
+        let now = self.world.now().into();
+        let mut backup = match state.kept.get(path) {
+            None => self.copy(&mut state, path, existing, now),
+            Some(kept) => {
+                let mut kept = kept.clone();
+                kept.foreign = self.copy_of_others(&mut state, path, existing);
+                kept
+            }
+        };
+        state.kept.insert(path.to_owned(), FileBackup { foreign: None, ..backup.clone() });
+        backup.written = Some(written.to_hex().to_string());
+        backup.agent = agent.map(str::to_owned);
+        (self.log)(prompt, &FileBackups::from([(name.to_owned(), backup)]), now)?;
+        state.written.insert(path.to_owned(), *written);
+        Ok(())
     }
 
     /// Copies the content that others have given a file since the session last wrote it.
@@ -150,36 +183,43 @@ impl Checkpoints {
             digest: bytes.map(|bytes| blake3::hash(bytes).to_hex().to_string()),
             foreign: None,
             written: None,
+            agent: None,
             not_kept,
         }
     }
 }
 
 impl FileKeeper for Checkpoints {
-    /// Copies a file unless that was done for this prompt, and records the change that follows.
     fn keep(
         &self,
         path: &Path,
         existing: Option<&Existing>,
         written: &Hash,
     ) -> Result<(), CheckpointError> {
-        let mut state = self.state.lock();
-        let Some(prompt) = state.prompt else { return Ok(()) };
-        let name = path.to_str().ok_or(CheckpointError::Name)?;
-        let now = self.world.now().into();
-        let mut backup = match state.kept.get(path) {
-            None => self.copy(&mut state, path, existing, now),
-            Some(kept) => {
-                let mut kept = kept.clone();
-                kept.foreign = self.copy_of_others(&mut state, path, existing);
-                kept
-            }
-        };
-        state.kept.insert(path.to_owned(), FileBackup { foreign: None, ..backup.clone() });
-        backup.written = Some(written.to_hex().to_string());
-        (self.log)(prompt, &FileBackups::from([(name.to_owned(), backup)]), now)?;
-        state.written.insert(path.to_owned(), *written);
-        Ok(())
+        self.keep_by(None, path, existing, written)
+    }
+}
+
+/// The checkpoints of a session as one agent makes them: records of its changes name it.
+pub struct AgentCheckpoints {
+    checkpoints: Arc<Checkpoints>,
+    agent: String,
+}
+
+impl AgentCheckpoints {
+    pub fn new(checkpoints: Arc<Checkpoints>, agent: String) -> Self {
+        Self { checkpoints, agent }
+    }
+}
+
+impl FileKeeper for AgentCheckpoints {
+    fn keep(
+        &self,
+        path: &Path,
+        existing: Option<&Existing>,
+        written: &Hash,
+    ) -> Result<(), CheckpointError> {
+        self.checkpoints.keep_by(Some(&self.agent), path, existing, written)
     }
 }
 

@@ -50,8 +50,8 @@ pub use blake3::Hash as ContentHash;
 pub use bound::Bound;
 pub use builtin::{builtin, builtin_under};
 pub use checkpoints::{
-    ChangeLog, CheckpointError, Checkpoints, FileHistory, FileKeeper, LogError, Prompt, Rewind,
-    RewindError, RewoundFile, SetAside, share_checkpoints,
+    AgentCheckpoints, ChangeLog, CheckpointError, Checkpoints, FileHistory, FileKeeper, LogError,
+    Prompt, Rewind, RewindError, RewoundFile, SetAside, share_checkpoints,
 };
 pub use context::{
     AgentState, AgentStop, Answer, Host, HostFuture, NoAnswer, PlanModeError, PlanVerdict,
@@ -70,8 +70,8 @@ pub use process::{Piped, PipedEnd, PipedProgram};
 pub use read::Read;
 pub use read_state::{Knowledge, ReadState, View};
 pub use sandbox::{
-    DeniedFiles, DeniedSearch, Guarantee, IsolatedPlaces, SandboxPolicy, SandboxSettings,
-    WorktreePaths,
+    CommandConfinement, DeniedFiles, DeniedSearch, Guarantee, IsolatedPlaces, SandboxPolicy,
+    SandboxSettings, WorktreePaths,
 };
 pub use shared_files::SharedFiles;
 pub use shell::{

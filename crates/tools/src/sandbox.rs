@@ -94,6 +94,18 @@ pub(crate) enum ConfinedBy {
     Nothing,
 }
 
+/// The confinement that a command would run in, for a person who decides about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandConfinement {
+    Sandbox {
+        writes: Vec<PathBuf>,
+        network: Network,
+    },
+    Nothing,
+    /// It would not run, because it may run only in a sandbox that cannot be had.
+    Refused,
+}
+
 impl ConfinedBy {
     pub(crate) fn plan(&self) -> Option<&Plan> {
         match self {
@@ -179,6 +191,17 @@ impl SandboxPolicy {
                 denied.is_complete && !plan.gaps.iter().any(is_open)
             }
             _ => false,
+        }
+    }
+
+    /// The confinement that a command would run in.
+    pub fn confinement(&self, command: &str, disabled: bool) -> CommandConfinement {
+        match self.judge(command, disabled, &DeniedFiles::default()) {
+            Err(_) => CommandConfinement::Refused,
+            Ok(confined) => confined.by.plan().map_or(CommandConfinement::Nothing, |plan| {
+                let Sandbox { write, network, .. } = &plan.sandbox;
+                CommandConfinement::Sandbox { writes: write.clone(), network: network.clone() }
+            }),
         }
     }
 

@@ -137,7 +137,9 @@ fn tell(rewind: &Rewind, tense: Tense, args: &RewindArgs, json: bool, output: &O
             Tense::Did => "brought back",
             Tense::Would => "would be brought back",
         };
-        say(format!("{does}: {} (+{} -{})", file.path.display(), file.insertions, file.deletions));
+        let (more, less) = (file.insertions, file.deletions);
+        let (path, by_whom) = (file.path.display(), file.by_whom());
+        say(format!("{does}: {path} (+{more} -{less}){by_whom}"));
     }
     for aside in &rewind.set_aside {
         say(match tense {

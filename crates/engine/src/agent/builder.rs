@@ -226,7 +226,7 @@ impl AgentBuilder {
     /// The names of all tools that there are for an agent now, with those of its servers.
     pub(crate) fn pool(&self, shared: &Shared, scope: &ToolScope<'_>, model: &str) -> Vec<String> {
         let starts_agents = Listing::of(&shared.delegation, scope).is_some();
-        let has_schedules = scope.is_main && shared.schedules.is_some();
+        let has_schedules = scope.is_main && shared.lets_models_schedule();
         let for_agents: &[&str] = if starts_agents { &AGENT_TOOLS } else { &[] };
         let for_schedules: &[&str] = if has_schedules { &Schedules::TOOLS } else { &[] };
         let has_skills = shared.delegation.definitions.has_skills_for_models();

@@ -11,6 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 use crate::agent::builder::AgentBuilder;
+use crate::agent::foreground::Foreground;
 use crate::agent::lead_link::LeadLink;
 use crate::agent::listing::LastListing;
 use crate::agent::member_processes::MemberProcesses;
@@ -55,6 +56,8 @@ pub(crate) struct Delegation {
     pub(crate) aliases: ToolAliases,
     /// The last listing of agents that models were told.
     pub(crate) listing: LastListing,
+    /// The agents that a person has the main agent wait for.
+    pub(crate) foreground: Foreground,
     /// Held by tasks that still have something to tell about agents that have ended.
     telling: Arc<()>,
     /// True if the host or a setting wants to know what agents in the background are doing.
@@ -104,6 +107,7 @@ impl Delegation {
             lead: None,
             peers: None,
             listing: LastListing::default(),
+            foreground: Foreground::default(),
             telling: Arc::default(),
             table: Mutex::default(),
             ends: watch::Sender::default(),

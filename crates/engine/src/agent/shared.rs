@@ -27,6 +27,7 @@ use crate::agent::context_file::ContextFile;
 use crate::agent::delegation::Delegation;
 use crate::agent::fork_point::ForkPoint;
 use crate::agent::task::Posted;
+use crate::definition::rules::SessionMode;
 use crate::message::mail::{self, Arrival, Mail};
 use crate::message::queue::Queue;
 use crate::money::budget::Budget;
@@ -224,6 +225,11 @@ impl Shared {
     /// The longest wait of an agent's first turn for servers that are still connecting.
     pub(crate) fn server_patience(&self) -> ServerPatience {
         self.server_patience
+    }
+
+    /// Tells whether models have tools for schedules.
+    pub(crate) fn lets_models_schedule(&self) -> bool {
+        self.schedules.is_some() && self.delegation.rules.mode == SessionMode::Assistant
     }
 
     /// Keeps the main agent's conversation, for questions beside it.

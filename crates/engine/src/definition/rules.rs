@@ -54,6 +54,8 @@ pub struct DelegationRules {
     pub append_prompt: Option<String>,
     /// True if agents can be forked. All agents then run in the background.
     pub forks: bool,
+    /// True if a person may have prompts come again and again, whatever models may schedule.
+    pub loops: bool,
     /// True if a small model says now and then what agents in the background are doing.
     pub summaries: bool,
 }
@@ -76,6 +78,7 @@ impl Default for DelegationRules {
             forwards_text: false,
             append_prompt: None,
             forks: false,
+            loops: false,
             summaries: false,
         }
     }

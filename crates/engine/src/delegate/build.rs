@@ -7,7 +7,9 @@ use centurion_config::memory::MemoryTracker;
 use centurion_journal::Journal;
 use centurion_model::SystemPrompt;
 use centurion_protocol::{Conversation, ToolSpecs};
-use centurion_tools::{DynTool, FileKeeper, Shells, ShellsConfig, Workspace};
+use centurion_tools::{
+    AgentCheckpoints, Checkpoints, DynTool, FileKeeper, Shells, ShellsConfig, Workspace,
+};
 use parking_lot::Mutex;
 
 use crate::agent::builder::AgentBuilder;
@@ -15,6 +17,7 @@ use crate::agent::hooks::reminder;
 use crate::agent::listing::Listing;
 use crate::agent::shared::Shared;
 use crate::agent::{Agent, AgentParts};
+use crate::definition::identity::Identity;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::ToolView;
 use crate::delegate::host::AgentHost;
@@ -75,7 +78,7 @@ impl AgentBuilder {
             tools.push((self.engine_tools.starting)(Arc::clone(agent), listing));
             tools.extend(self.has_repository().then(|| (self.engine_tools.merging)(agent)));
         }
-        if view.admits_scheduling(agent.identity.is_main()) && shared.schedules.is_some() {
+        if view.admits_scheduling(agent.identity.is_main()) && shared.lets_models_schedule() {
             tools.extend((self.engine_tools.scheduling)(agent));
         }
         if shared.delegation.definitions.has_skills_for_models() {
@@ -97,8 +100,12 @@ impl AgentBuilder {
     }
 
     /// The keeper of what files were: for a member in a process of its own it is the lead's.
-    fn file_keeper(&self, shared: &Shared) -> Option<Arc<dyn FileKeeper>> {
-        let own = self.files.checkpoints.clone().map(|it| it as Arc<dyn FileKeeper>);
+    fn file_keeper(&self, shared: &Shared, identity: &Identity) -> Option<Arc<dyn FileKeeper>> {
+        let of_agent = |checkpoints: Arc<Checkpoints>| match identity.path.as_slice() {
+            [] => checkpoints as Arc<dyn FileKeeper>,
+            path => Arc::new(AgentCheckpoints::new(checkpoints, path.join(" ▸ "))),
+        };
+        let own = self.files.checkpoints.clone().map(of_agent);
         own.or_else(|| Some(shared.delegation.lead.clone()? as Arc<dyn FileKeeper>))
     }
 
@@ -127,7 +134,7 @@ impl AgentBuilder {
                 called: parts.identity.called().into(),
                 todos: Mutex::new(parts.kept.todos.clone()),
                 plan: Mutex::new(parts.kept.plan.clone()),
-                checkpoints: self.file_keeper(shared),
+                checkpoints: self.file_keeper(shared, &parts.identity),
                 shells,
                 output_dir: self.files.output_dir.clone(),
                 env: Arc::clone(&self.env),

@@ -129,6 +129,7 @@ impl Reached {
             call: call.clone(),
             input,
             reason,
+            reach: None,
             suggestions: Vec::new(),
             agent: AskingAgent::of(&self.agent.identity),
             server: None,

@@ -14,6 +14,7 @@ use centurion_tools::{ShellChange, ShellEnd};
 use serde_json::json;
 
 use crate::agent::background_tasks;
+use crate::agent::foreground::show_background;
 use crate::agent::isolation::{WorktreeEnd, outside, unconfined};
 use crate::agent::shared::Shared;
 use crate::agent::task::{End, RunStart, SharedContext, Stopper, Task, TaskRun};
@@ -146,9 +147,7 @@ fn enter(shared: &Arc<Shared>, task: &Task) {
 
 /// Shows observers that a call no longer waits for an agent.
 pub(crate) fn show_detached(shared: &Arc<Shared>, task: &Task) {
-    let patch = TaskPatch { is_backgrounded: Some(true), ..TaskPatch::default() };
-    let (task_id, run_id) = (task.id.to_string(), Some(task.run().id));
-    shared.show(EventBody::System(System::TaskUpdated(TaskUpdated { task_id, run_id, patch })));
+    show_background(shared, task, true);
     enter(shared, task);
 }
 

@@ -30,6 +30,8 @@ pub struct Ask {
     pub input: Box<RawValue>,
     /// The reason why it has to be asked.
     pub reason: AskReason,
+    /// The places that it may touch, and what confines it, in words; `None` where it touches the session alone.
+    pub reach: Option<String>,
     /// Answers that would hold for longer than this call, in the shape of the public protocol.
     pub suggestions: Vec<Value>,
     /// The asking agent; `None` for the main agent.
@@ -270,6 +272,7 @@ mod tests {
             call: ToolUseId::new("t"),
             input,
             reason: AskReason::other("Bash needs permission".into()),
+            reach: None,
             suggestions: Vec::new(),
             agent: None,
             server: None,

@@ -6,7 +6,9 @@
 
 mod back;
 mod fork;
+mod looping;
 mod main_state;
+mod places;
 pub(super) mod show;
 mod talk;
 
@@ -93,20 +95,25 @@ impl Session {
             return Ok(narrowed(typed, list));
         }
         Ok(match (typed.name, typed.arguments) {
+            ("add-dir", path) => self.add_directory(path).await,
             ("btw", question) => talk::ask_aside(shared, question, cancel).await,
+            ("cd", path) => self.change_directory(path).await,
             ("clear", "") => self.clear(cancel).await?,
             ("context", "") => CommandEnd::Said(self.context()),
             ("cost" | "usage", "") => CommandEnd::Said(show::cost(shared)),
             ("export", file) => self.export(file),
             ("goal", condition) => self.set_goal(run, condition, cancel).await?,
+            ("loop", words) => self.set_loop(run, words, cancel).await?,
             ("model", "") => {
                 CommandEnd::Said(format!("The model is {}.", self.driver.settings.model))
             }
             ("model", name) => self.change_model(name).await,
+            ("recap", "") => talk::recap(shared, cancel).await,
             ("reload-skills", "") => CommandEnd::Said(show::reloaded(shared)),
             ("rename", title) => self.rename(title),
             ("rewind", words) => self.rewind(run, words)?,
             ("status", "") => CommandEnd::Said(self.status()),
+            ("subtask", task) => self.start_subtask(task, cancel).await,
             (name, words) => CommandEnd::Failed(format!("/{name} takes no arguments: {words}")),
         })
     }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::handle::Handle;
 use super::tool_server::ToolReply;
-use crate::agent::shared::EffortChoice;
+use crate::agent::shared::{EffortChoice, Shared};
 use crate::policy::permissions::{Destination, Remember, SavedChange, ServerRules};
 use crate::toolset::servers::public_source;
 use crate::toolset::toolbox::Toolbox;
@@ -69,6 +69,36 @@ pub enum ServerCallError {
     Failed(#[from] CallError),
     #[error("The tool did not run: {0}")]
     Refused(String),
+}
+
+/// Has agents work in one more directory, wherever it is, and tells hooks of it with a word for who wants it.
+pub(super) async fn enter_directory(
+    shared: &Shared,
+    path: PathBuf,
+    read: ReadInstructions,
+    source: &str,
+) -> Result<(), DirectoryRefused> {
+    if !path.is_dir() {
+        return Err(DirectoryRefused::Missing(path));
+    }
+    if shared.permissions.directories().iter().any(|(known, _)| *known == path) {
+        return Err(DirectoryRefused::Known(path));
+    }
+    let what = SavedChange::Directories(vec![path.clone()]);
+    let remember = Remember { what, destination: Destination::Session };
+    let kept = shared.permissions.remember(&remember);
+    kept.map_err(|error| DirectoryRefused::NotKept(error.to_string()))?;
+    if read == ReadInstructions::Now {
+        shared.note_new_directory(path.clone());
+    }
+    if let Some(agent) = shared.main_agent() {
+        let added = DirectoryAdded { directory: &path, source };
+        let fired = agent.fire(&added, &CancellationToken::new()).await;
+        for text in fired.context_for_model() {
+            shared.add_side_note(None, text);
+        }
+    }
+    Ok(())
 }
 
 impl Handle {
@@ -123,7 +153,8 @@ impl Handle {
     /// Lets every call that waits for an agent continue without it, and every call of the main agent that waits for a
     /// command; how many did. Other agents continue waiting for their own commands.
     pub fn background_all(&self) -> usize {
-        let agents = self.0.delegation.running().iter().filter(|task| task.detach()).count();
+        let agents = self.0.delegation.running().iter().filter(|task| task.detach()).count()
+            + self.0.release_foreground();
         let main = self.0.main_agent();
         agents + main.map_or(0, |agent| agent.workspace.shells.release_all())
     }
@@ -157,30 +188,11 @@ impl Handle {
         let known = self.directories();
         let from = known.first().map(|(path, _)| path.clone()).unwrap_or_default();
         let path = resolve(&from.join(directory));
-        if !path.is_dir() {
-            return Err(DirectoryRefused::Missing(path));
-        }
-        if known.iter().any(|(known, _)| *known == path) {
-            return Err(DirectoryRefused::Known(path));
-        }
-        if !known.iter().any(|(known, is_added)| !is_added && path.starts_with(known)) {
+        let is_inside = known.iter().any(|(known, is_added)| !is_added && path.starts_with(known));
+        if path.is_dir() && !is_inside {
             return Err(DirectoryRefused::Outside(path));
         }
-        let what = SavedChange::Directories(vec![path.clone()]);
-        let remember = Remember { what, destination: Destination::Session };
-        let kept = self.0.permissions.remember(&remember);
-        kept.map_err(|error| DirectoryRefused::NotKept(error.to_string()))?;
-        if read == ReadInstructions::Now {
-            self.0.note_new_directory(path.clone());
-        }
-        if let Some(agent) = self.0.main_agent() {
-            let added = DirectoryAdded { directory: &path, source: "register_repo_root" };
-            let fired = agent.fire(&added, &CancellationToken::new()).await;
-            for text in fired.context_for_model() {
-                self.0.add_side_note(None, text);
-            }
-        }
-        Ok(())
+        enter_directory(&self.0, path, read, "register_repo_root").await
     }
 
     /// Sets the mode in which calls of a server's tools are judged, where it gives less than the agent's own; whether

@@ -266,7 +266,7 @@ fn build_shared(
     rules.forks &= rules.mode != SessionMode::Coordinator;
     let zone = options.base.time_zone.clone();
     let schedules =
-        schedule::of_session(&options.base.world, rules.mode, &options.base.env, zone, journal);
+        schedule::of_session(&options.base.world, &rules, &options.base.env, zone, journal);
     let world = &options.base.world;
     let place = options.agents.task_list.clone();
     let task_list = place.map(|place| Arc::new(SessionTasks::new(place, Arc::clone(world))));

@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use super::Handle;
 use super::commands::show;
+use crate::agent::foreground::show_background;
 use crate::agent::task::{Posted, Stopper, Task};
 use crate::delegate::{recall, spawn};
 use crate::message::mail::Mail;
@@ -106,9 +107,29 @@ impl Handle {
         self.0.delegation.find(agent).is_some_and(|task| task.stop(Stopper::Person))
     }
 
-    /// Lets the call that waits for an agent continue without it; whether one waited.
+    /// Lets the call that waits for an agent continue without it, or the main agent where that waits; whether one waited.
     pub fn background_agent(&self, agent: &str) -> bool {
-        self.0.delegation.find(agent).is_some_and(|task| task.is_running() && task.detach())
+        let delegation = &self.0.delegation;
+        let Some(task) = delegation.find(agent).filter(|task| task.is_running()) else {
+            return false;
+        };
+        let is_released = delegation.foreground.release(&task.id);
+        if is_released {
+            show_background(&self.0, &task, true);
+        }
+        task.detach() || is_released
+    }
+
+    /// Has the main agent wait for an agent in the background: it takes no further step before that one has ended, is
+    /// sent to the background again, or the main agent is interrupted. Whether the agent is at work in the background.
+    pub fn foreground_agent(&self, agent: &str) -> bool {
+        let delegation = &self.0.delegation;
+        let Some(task) = delegation.find(agent) else { return false };
+        let is_so = task.is_running() && task.is_background();
+        if is_so && delegation.foreground.bring(&task.id) {
+            show_background(&self.0, &task, false);
+        }
+        is_so
     }
 
     /// Tells whether no agent has read this yet. Views may ask that while they are shown an event.

@@ -22,16 +22,19 @@ use thiserror::Error;
 pub(crate) use self::answer::about;
 pub use self::explain::Explanation;
 pub(crate) use self::explain::explain;
+use self::fork::Forker;
 use crate::agent::Agent;
 use crate::agent::builder::AGENT_TOOL;
 use crate::agent::listing::Listing;
 use crate::agent::meant::given;
 use crate::agent::shared::Shared;
 use crate::agent::task::{End, Stopper, Task};
+use crate::definition::builtin::FORK;
 use crate::definition::rules::SessionMode;
 use crate::definition::spec::AgentSpec;
 use crate::delegate::notification;
 use crate::delegate::spawn::{Launch, spawn};
+use crate::message::titles::title;
 use crate::tools::send_message;
 use crate::turn::skill::InvokedSkill;
 
@@ -153,6 +156,24 @@ async fn carry_out(
         _ => None,
     };
     Ok(Launched { task, end })
+}
+
+/// Carries out a task that a person gives, by a fork of the agent at the point that it keeps.
+pub(crate) async fn carry_out_subtask(
+    shared: &Arc<Shared>,
+    caller: &Arc<Agent>,
+    task: &str,
+    context: &ToolContext,
+) -> Result<Launched, ToolError> {
+    let input = AgentInput {
+        description: title(task),
+        prompt: task.to_owned(),
+        subagent_type: Some(FORK.to_owned()),
+        ..AgentInput::default()
+    };
+    let launch = fork::prepare(shared, caller, &input, context, Forker::Person).await;
+    let launch = launch.map_err(|error| launch::refused(shared, &error))?;
+    carry_out(shared, caller, launch, context).await
 }
 
 /// Carries out a skill by an agent of its own, with the skill's text as its task.

@@ -6,6 +6,7 @@
 mod hooked;
 mod lead;
 mod member_calls;
+mod reach;
 
 use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
@@ -372,6 +373,7 @@ impl Dispatch {
                 call: ready.call.id.clone(),
                 input: ready.call.input.clone(),
                 reason: question.reason,
+                reach: reach::of(&ready.access, &ready.call.input, &self.agent.workspace),
                 suggestions,
                 agent: AskingAgent::of(&self.agent.identity),
                 server: self.agent.servers.server_of(&ready.call.name),

@@ -14,6 +14,7 @@ mod conversation_state;
 mod deliver;
 mod early;
 mod fit;
+mod foreground;
 mod goal;
 mod partial;
 mod progress;

@@ -28,8 +28,10 @@ const fn built_in(
 
 /// The commands of the program, by name.
 pub const BUILT_IN_COMMANDS: &[BuiltInCommand] = &[
+    built_in("add-dir", "<path>", "Have agents work in one more directory"),
     built_in("agents", "", "List the types of agents that can be started"),
     built_in("btw", "<question>", "Ask something beside the conversation, which never hears of it"),
+    built_in("cd", "<path>", "Have commands run in another of the directories"),
     built_in("clear", "", "Begin a new conversation; agents in the background go on"),
     built_in("compact", "[what to heed]", "Put a summary in the place of the conversation so far"),
     built_in("context", "", "Show what fills the window, by category"),
@@ -38,10 +40,16 @@ pub const BUILT_IN_COMMANDS: &[BuiltInCommand] = &[
     built_in("goal", "[condition|clear]", "Go on working until a condition holds"),
     built_in("help", "", "List the commands"),
     built_in("hooks", "", "List the hooks that are in force"),
+    built_in(
+        "loop",
+        "[interval] [prompt] | stop [id]",
+        "Work on a prompt now and again and again, while the session is open",
+    ),
     built_in("mcp", "", "List the MCP servers and their state"),
     built_in("memory", "", "List the instruction files and notes that are in force"),
     built_in("model", "[name]", "Show or change the model"),
     built_in("permissions", "", "List the permission mode and rules"),
+    built_in("recap", "", "Say where the session stands; the conversation never hears of it"),
     built_in("reload-skills", "", "Look at skills and commands as they are on disk now"),
     built_in("rename", "<title>", "Name the session"),
     built_in("resume", "", "List the sessions of this directory that can be resumed"),
@@ -52,6 +60,11 @@ pub const BUILT_IN_COMMANDS: &[BuiltInCommand] = &[
     ),
     built_in("skills", "", "List the skills, and what is left out of the model's list"),
     built_in("status", "", "Show the session, its model, mode and directories"),
+    built_in(
+        "subtask",
+        "<task>",
+        "Give a task to an agent that goes on from here, beside this one",
+    ),
     built_in("tasks", "", "List the agents and shells in the background"),
     built_in("usage", "", "Show what the session has cost, by model"),
 ];

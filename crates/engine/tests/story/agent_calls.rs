@@ -1,6 +1,7 @@
 //! The calls that start, watch and stop agents: what each parameter does, and what is left on disk.
 
 use std::os::unix::fs::PermissionsExt;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use centurion_protocol::Outcome;
@@ -40,6 +41,93 @@ async fn a_person_puts_an_agent_into_the_background() {
         })
         .await;
     assert_handed_over(&told);
+}
+
+/// A lead that starts an agent of a minute in the background, and makes another call some time later.
+fn works_beside() -> Bench {
+    Bench::cast(&json!({
+        "lead": [
+            [starts("@@slow")],
+            {"blocks": [{"tool": "TodoWrite", "input": {"todos": []}}], "latency_ms": 5_000},
+            "heard",
+            "and again",
+        ],
+        "slow": [{"text": "the slow result", "latency_ms": 60_000}],
+    }))
+}
+
+/// The ids of agents that events of a kind name.
+fn agents_at_work(events: &[Value]) -> Vec<String> {
+    let started = events.iter().filter(|event| event["subtype"] == "task_started");
+    started.filter_map(|event| event["task_id"].as_str().map(str::to_owned)).collect()
+}
+
+/// The texts of the last request of the lead.
+fn last_texts(asked: &[Asked]) -> Vec<String> {
+    let last = asked.iter().rfind(|it| it.agent.is_none()).unwrap();
+    last.texts().into_iter().map(str::to_owned).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_brings_an_agent_back_to_the_foreground_and_the_main_agent_waits_for_it() {
+    let is_told =
+        |asked: &[Asked]| last_texts(asked).iter().any(|it| it.contains("the slow result"));
+    for brings in [true, false] {
+        let third = Arc::new(Mutex::new(None));
+        let seen = Arc::clone(&third);
+        let told = works_beside()
+            .live("@@lead", |handle, watcher| async move {
+                watcher.until(|events, _| !agents_at_work(events).is_empty()).await;
+                let id = agents_at_work(&watcher.events.lock())[0].clone();
+                if brings {
+                    assert!(handle.foreground_agent(&id));
+                    assert!(!handle.foreground_agent("nobody"));
+                }
+                let of_lead =
+                    |asked: &[Asked]| asked.iter().filter(|it| it.agent.is_none()).count();
+                watcher.until(|_, asked| of_lead(asked) == 3).await;
+                *seen.lock().unwrap() = Some(is_told(&watcher.asked.lock()));
+            })
+            .await;
+        assert_eq!(*third.lock().unwrap(), Some(brings), "what the step behind the call knew");
+        let updates = told.of("system", Some("task_updated"));
+        let is_shown = updates.iter().any(|it| it["patch"]["is_backgrounded"] == false);
+        assert_eq!(is_shown, brings, "{updates:?}");
+        let waits = told.of("system", Some("agent_waiting"));
+        let waited = waits.iter().any(|it| it["agent_id"].is_null() && it["waits_for"] == "agent");
+        assert_eq!(waited, brings, "{waits:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_in_the_foreground_is_let_go_by_the_background_key_and_by_an_interrupt() {
+    for interrupts in [false, true] {
+        let told = works_beside()
+            .live("@@lead", |handle, watcher| async move {
+                watcher.until(|events, _| !agents_at_work(events).is_empty()).await;
+                let id = agents_at_work(&watcher.events.lock())[0].clone();
+                assert!(handle.foreground_agent(&id));
+                let waits = |events: &[Value]| {
+                    events
+                        .iter()
+                        .any(|it| it["subtype"] == "agent_waiting" && it["agent_id"].is_null())
+                };
+                watcher.until(|events, _| waits(events)).await;
+                if interrupts {
+                    handle.interrupt();
+                } else {
+                    assert_eq!(handle.background_all(), 1);
+                    assert_eq!(handle.background_all(), 0);
+                }
+                let is_back = |events: &[Value]| {
+                    events.iter().any(|it| it["patch"]["is_backgrounded"] == true)
+                };
+                watcher.until(|events, _| is_back(events)).await;
+            })
+            .await;
+        let [news] = told.news()[..] else { panic!("{:?}", told.news()) };
+        assert_eq!(field(news, "result"), Some("the slow result"), "it went on");
+    }
 }
 
 #[tokio::test(start_paused = true)]

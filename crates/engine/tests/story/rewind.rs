@@ -108,6 +108,7 @@ async fn files_become_again_what_they_were_at_a_prompt_bytes_modes_and_all() {
     let plan = trial.lock()[0].clone();
     assert_eq!((plan.files.len(), plan.set_aside.len(), plan.failed.len()), (4, 0, 0), "{plan:?}");
     assert!(plan.files.iter().any(|it| it.path == a && (it.insertions, it.deletions) == (1, 1)));
+    assert!(plan.files.iter().all(|it| it.agents.is_empty()), "the main agent needs no name");
     let rewound = rewound.unwrap();
     assert!(rewound.set_aside.is_empty() && rewound.failed.is_empty(), "{rewound:?}");
     assert_eq!((content(&a), content(&crlf), content(&wide)), before);
@@ -161,7 +162,9 @@ async fn what_sub_agents_changed_is_brought_back_too() {
     let a = bench.file("a.txt", "alpha\n");
     let (_, rewound) =
         play(&bench, &["@@one"], |handle| handle.rewind_files(prompt(0), false)).await;
-    assert_eq!(rewound.unwrap().files.len(), 2);
+    let files = rewound.unwrap().files;
+    assert_eq!(files.len(), 2);
+    assert!(files.iter().all(|file| file.agents == ["general-purpose"]), "{files:?}");
     assert_eq!(content(&a).unwrap(), b"alpha\n");
     assert!(!bench.project().join("n.txt").exists());
 }

@@ -1,8 +1,8 @@
 //! The files in a transcript: its prompts in order, and the changes after each.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use centurion_protocol::transcript::{FileBackup, FileBackups};
 use centurion_protocol::{RecordId, Timestamp};
@@ -49,6 +49,8 @@ pub(super) struct Tracked {
     pub(super) written: Option<String>,
     /// Copies of changes that others have made since.
     pub(super) foreign: Vec<String>,
+    /// The agents that have changed it, but for the main one.
+    pub(super) agents: BTreeSet<String>,
     /// The last copy that a record named.
     copy: Option<String>,
 }
@@ -140,6 +142,16 @@ impl FileHistory {
         self.tracked_since(prompt).len()
     }
 
+    /// The agents that have changed each file, by their names; the main agent is `main`.
+    pub fn authors(&self) -> BTreeMap<&Path, BTreeSet<&str>> {
+        let mut authors: BTreeMap<&Path, BTreeSet<&str>> = BTreeMap::new();
+        for FileChange { path, backup, .. } in &self.changes {
+            let agent = backup.agent.as_deref().unwrap_or("main");
+            authors.entry(path).or_default().insert(agent);
+        }
+        authors
+    }
+
     /// The files that were changed since a prompt.
     pub(super) fn tracked_since(&self, prompt: &Prompt) -> Vec<Tracked> {
         let mut files: BTreeMap<PathBuf, Tracked> = BTreeMap::new();
@@ -151,8 +163,10 @@ impl FileHistory {
                 before: backup.clone(),
                 written: backup.digest.clone(),
                 foreign: Vec::new(),
+                agents: BTreeSet::new(),
                 copy: backup.backup_file_name.clone(),
             });
+            tracked.agents.extend(backup.agent.clone());
             // Others changed the file if it was not, before a change of ours, as we had last written it.
             let is_foreign = backup.digest.is_some()
                 && backup.digest != tracked.written

@@ -86,6 +86,19 @@ pub struct RewoundFile {
     /// Inserted and deleted lines.
     pub insertions: usize,
     pub deletions: usize,
+    /// The agents whose changes are undone, by their names; the main agent is not among them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<String>,
+}
+
+impl RewoundFile {
+    /// The words that name the agents whose changes are undone; empty where only the main agent made any.
+    pub fn by_whom(&self) -> String {
+        if self.agents.is_empty() {
+            return String::new();
+        }
+        format!(", changed by {}", self.agents.join(", "))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -188,7 +201,8 @@ impl Rewind {
             checkpoints.keep(path, now, &hash)?;
             restore(path, now, before, tracked.before.mode)?;
         }
-        self.files.push(RewoundFile { path: path.clone(), insertions, deletions });
+        let agents = tracked.agents.iter().cloned().collect();
+        self.files.push(RewoundFile { path: path.clone(), insertions, deletions, agents });
         Ok(())
     }
 }

@@ -65,7 +65,8 @@ fn said(plan: &Rewind, taken_back: &[&Prompt]) -> String {
     }
     for file in &plan.files {
         let (more, less) = (file.insertions, file.deletions);
-        lines.push(format!("would be as it was: {} (+{more} -{less})", file.path.display()));
+        let (path, by_whom) = (file.path.display(), file.by_whom());
+        lines.push(format!("would be as it was: {path} (+{more} -{less}){by_whom}"));
     }
     for aside in &plan.set_aside {
         let path = aside.path.display();

@@ -278,7 +278,8 @@ impl Child {
         let Ok(written) = ContentHash::from_hex(written) else {
             return Some("its digest cannot be read".to_owned());
         };
-        checkpoints.keep_for(path, &written).err().map(|error| error.to_string())
+        let agent = self.task.identity.path.join(" ▸ ");
+        checkpoints.keep_for(Some(&agent), path, &written).err().map(|error| error.to_string())
     }
 
     fn hear(&self, frame: FromMember, open: &mut Open<'_>) {

@@ -150,7 +150,8 @@ fn told(rewind: &Rewind, is_trial: bool) -> Vec<String> {
     let line = |what: &str, path: &Path| format!("- {what}: {}", path.display());
     let back = rewind.files.iter().map(|file| {
         let (more, less) = (file.insertions, file.deletions);
-        format!("{} (+{more} -{less})", line(&format!("{would}back"), &file.path))
+        let by_whom = file.by_whom();
+        format!("{} (+{more} -{less}){by_whom}", line(&format!("{would}back"), &file.path))
     });
     let aside = rewind.set_aside.iter().map(|it| line(&format!("{would}set aside"), &it.path));
     let skipped = rewind.skipped_links.iter().map(|path| line("left alone, a link", path));

@@ -30,6 +30,15 @@ pub(super) async fn ask_aside(
     }
 }
 
+/// The question behind `/recap`.
+const RECAP: &str = "The user comes back to this session. Say in at most five sentences where it stands: what is wanted, \
+    what is done, what is open or in the way, and what comes next.";
+
+/// Says where the session stands, beside the conversation.
+pub(super) async fn recap(shared: &Arc<Shared>, cancel: &CancellationToken) -> CommandEnd {
+    ask_aside(shared, RECAP, cancel).await
+}
+
 impl Session {
     /// Sets a goal and begins to work on it; shows or clears the one that there is.
     pub(super) async fn set_goal(

@@ -20,6 +20,14 @@ use crate::delegate::inherit::is_of_fork;
 use crate::delegate::powers::Powers;
 use crate::delegate::spawn::Launch;
 
+/// The one who wants a fork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Forker {
+    /// Models may want one only where forks are on.
+    Model,
+    Person,
+}
+
 /// Tells whether a call asks for a fork: by that type, or by none where forks are on.
 pub(super) fn is_asked_for(input: &AgentInput, rules: &DelegationRules) -> bool {
     match given(input.subagent_type.as_deref()) {
@@ -51,9 +59,10 @@ pub(super) async fn prepare(
     caller: &Arc<Agent>,
     input: &AgentInput,
     context: &ToolContext,
+    by: Forker,
 ) -> Result<Launch, Refusal> {
     let delegation = &shared.delegation;
-    let point = check(shared, caller, input)?;
+    let point = check(shared, caller, input, by)?;
     if let Some(name) = given(input.name.as_deref()) {
         name::check_beside_team(delegation, name)?;
     }
@@ -104,9 +113,14 @@ pub(super) async fn prepare(
 }
 
 /// Checks that the caller may be forked as the call asks. Returns the point that the fork continues from.
-fn check(shared: &Shared, caller: &Agent, input: &AgentInput) -> Result<Arc<ForkPoint>, Refusal> {
+fn check(
+    shared: &Shared,
+    caller: &Agent,
+    input: &AgentInput,
+    by: Forker,
+) -> Result<Arc<ForkPoint>, Refusal> {
     let rules = &shared.delegation.rules;
-    if !rules.forks {
+    if !rules.forks && by == Forker::Model {
         return Err(Refusal::ForksOff);
     }
     if caller.permissions.denies_agent(&[FORK.to_owned()]) {

@@ -118,7 +118,7 @@ pub(super) async fn prepare(
 ) -> Result<Launch, Refusal> {
     let delegation = &shared.delegation;
     if fork::is_asked_for(input, &delegation.rules) {
-        return fork::prepare(shared, caller, input, context).await;
+        return fork::prepare(shared, caller, input, context, fork::Forker::Model).await;
     }
     let catalog = delegation.definitions.agents();
     let agent = route(delegation, caller, input, &catalog)?;

@@ -221,7 +221,7 @@ impl Dispatch {
     }
 
     /// Tells hooks that the shell stands elsewhere than before a call.
-    pub(super) async fn moved(&self, stood: &Path, aside: &mut Aside) {
+    pub(in crate::turn) async fn moved(&self, stood: &Path, aside: &mut Aside) {
         if !self.agent.has_hooks(Event::CwdChanged) {
             return;
         }

@@ -168,6 +168,9 @@ impl Driver {
             self.record_attachment("instructions", &reminder)?;
             blocks.push(Block::Text(reminder));
         }
+        if outcome.is_none() {
+            self.wait_for_foreground(cancel).await;
+        }
         let mut due = match outcome {
             None => self.shared.queue.pending(self.identity().id.as_ref()),
             Some(_) => Vec::new(),
