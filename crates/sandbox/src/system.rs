@@ -7,6 +7,7 @@
 use std::ffi::{CString, c_char, c_long};
 use std::io;
 use std::mem::{size_of, zeroed};
+use std::ops::Range;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -46,6 +47,14 @@ pub fn session_of(pid: Option<Pid>) -> io::Result<i32> {
     // SAFETY: takes and gives numbers only.
     let session = unsafe { libc::getsid(Pid::as_raw(pid)) };
     if session < 0 { Err(io::Error::last_os_error()) } else { Ok(session) }
+}
+
+/// Has the kernel forget pages of a private mapping that cannot be written to and that are as their file has them: they come
+/// back from it. Whether it did.
+pub(crate) fn forget(addresses: Range<usize>) -> bool {
+    let (start, length) = (addresses.start as *mut libc::c_void, addresses.len());
+    // SAFETY: the next use of such a page finds the same bytes, read from the file, and no write can be lost.
+    unsafe { libc::madvise(start, length, libc::MADV_DONTNEED) == 0 }
 }
 
 /// The scope of a change of mounts.
