@@ -1,6 +1,7 @@
 //! `centurion` on a terminal: the surface is there at once, the session opens behind it.
 
 mod desk;
+mod diffs;
 mod files;
 mod images;
 mod key_files;
@@ -9,11 +10,12 @@ mod own_shell;
 mod tables;
 
 use std::io::{self, IsTerminal as _};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use centurion_engine::{Answerer, BUILT_IN_COMMANDS, Handle, Options, Session, Start, View};
+use centurion_engine::{Answerer, BUILT_IN_COMMANDS, Handle, Options, Session, View};
 use centurion_protocol::{Env, SystemWorld, World};
 use centurion_tools::guard;
 use centurion_tui::{
@@ -29,6 +31,7 @@ use crate::args::{InputFormat, NamedSession, OutputFormat, RunArgs};
 use crate::configuration::Configuration;
 use crate::demo::{self, DemoArgs};
 use crate::output;
+use crate::sessions;
 use crate::setup::{self, Lasting, SessionIo};
 use crate::signals::Signals;
 use crate::surroundings::Surroundings;
@@ -144,6 +147,10 @@ async fn one_session(
     desk.read_keys();
     if lists {
         desk.list_sessions();
+    }
+    // It is there to be read while the session opens.
+    if let Some(transcript) = resumed(args, &surroundings) {
+        front.resumes(transcript);
     }
     let session = play(args, &surroundings, &front, &desk, first);
     Box::pin(show(terminal, &surroundings, &front, Arc::clone(&desk), session)).await
@@ -271,6 +278,16 @@ async fn play(
     Ok(())
 }
 
+/// The transcript of the session that is resumed, if one is and it can be found.
+fn resumed(args: &RunArgs, surroundings: &Surroundings) -> Option<PathBuf> {
+    let (dirs, cwd) = (&surroundings.dirs, &surroundings.cwd);
+    match &args.session.resume {
+        Some(Some(named)) => sessions::named(dirs, cwd, named).ok().map(|(_, path)| path),
+        _ if args.session.continue_last => sessions::newest(dirs, cwd).map(|(_, path)| path),
+        _ => None,
+    }
+}
+
 /// Opens a session, and lets the terminal reach it.
 async fn open(
     options: Options,
@@ -280,7 +297,6 @@ async fn open(
     let model = options.model.name().to_owned();
     let window = options.model.info(&model).context_window;
     let is_without_model = model == ABSENT;
-    let is_new = matches!(options.start, Start::New(_));
     let session = Session::open(options).await?;
     let handle = session.handle();
     front.happens(Happening::Fact(Fact::Opened {
@@ -292,10 +308,6 @@ async fn open(
     }));
     if is_without_model {
         front.happens(Happening::Fact(Fact::Said(NO_MODEL.to_owned())));
-    }
-    let before = (!is_new).then(|| centurion_tui::earlier(&handle)).flatten();
-    if let Some(fact) = before {
-        front.happens(Happening::Fact(fact));
     }
     front.happens(Happening::Fact(Fact::Commands(commands(&handle))));
     front.attach(handle);
@@ -316,7 +328,7 @@ fn own_commands() -> impl Iterator<Item = CommandHint> {
         ("branch", "", "Go on in a copy of this session"),
         ("config", "[word]", "Search the settings: what counts, and who set it"),
         ("copy", "[n]", "Copy the last answer, or an earlier one"),
-        ("diff", "", "Show what has changed in the checkout since its last commit"),
+        ("diff", "", "Show what has changed in the checkout since its last commit, by agent"),
         ("doctor", "", "Show settings, their problems, and what this machine can do"),
         ("effort", "[level]", "Choose how much the model works on an answer"),
         ("exit", "", "Leave"),

@@ -70,7 +70,9 @@ fn main() -> ExitCode {
     if arguments.next().is_some_and(|first| first == centurion_tools::guard::ARGUMENT) {
         // The keeper of the terminal outlives us in the same way.
         if arguments.peek().is_some_and(|role| role == centurion_tui::KEEPER_ARGUMENT) {
-            return centurion_tui::run_keeper();
+            return centurion_tui::run_keeper(|| {
+                centurion_sandbox::forget_used_pages();
+            });
         }
         return centurion_tools::guard::run(arguments);
     }
@@ -123,6 +125,9 @@ fn run() -> anyhow::Result<ExitCode> {
             if args.member.is_member() {
                 return block_on(teammates::run_member(args));
             }
+            if interactive::is_wanted(&args) {
+                return block_on_keys(headless::run(args));
+            }
             block_on(headless::run(args))
         }),
     }
@@ -147,9 +152,27 @@ fn parsed<A: Parser>(
     Ok(u8::try_from(told.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
+/// The steps of agents after which the terminal is looked at. Many agents may all have something to do at once: a key waits for
+/// so many of them at most, and not for the 61 that are usual.
+const STEPS: u32 = 4;
+
+/// The same where a person waits for the echo of each key.
+fn block_on_keys<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    finish(builder.enable_all().event_interval(STEPS).build()?, future)
+}
+
 /// Runs on one thread: agents wait far more than they compute, and what blocks goes to threads of its own.
 fn block_on<T>(future: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    finish(runtime, future)
+}
+
+/// Runs to the end.
+fn finish<T>(
+    runtime: tokio::runtime::Runtime,
+    future: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
     let result = runtime.block_on(future);
     // A read of standard input that never ends must not keep the program alive.
     runtime.shutdown_background();

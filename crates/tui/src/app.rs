@@ -3,7 +3,8 @@
 mod link;
 mod status;
 
-pub use self::link::{earlier, page_lines};
+pub(crate) use self::link::earlier_in;
+pub use self::link::page_lines;
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -39,6 +40,8 @@ const FRAME: Duration = Duration::from_millis(16);
 const LAST_PATIENCE: Duration = Duration::from_millis(500);
 /// The shortest time between two looks at files that the terminal follows.
 const FILES: Duration = Duration::from_secs(1);
+/// The shortest time between two rests that the program is told of.
+const RESTS: Duration = Duration::from_mins(5);
 /// The longest wait for an answer of the terminal.
 const REPLY_PATIENCE: Duration = Duration::from_millis(200);
 
@@ -48,6 +51,9 @@ pub type DeskFuture = Pin<Box<dyn Future<Output = Vec<Fact>>>>;
 pub trait Desk {
     /// Does what the session cannot do. Other work continues meanwhile.
     fn carry_out(&self, effect: Effect) -> DeskFuture;
+
+    /// Learns that nothing is under way any more: what only that needed can go.
+    fn rests(&self) {}
 
     /// Has a person change a text in an editor, which has the terminal until then.
     fn edit(&self, text: &str) -> io::Result<String>;
@@ -72,12 +78,14 @@ pub enum Left {
     Demo,
 }
 
-/// The last look at the state of the session that no event tells.
+/// The last looks at the state of the session that no event tells.
 #[derive(Clone, Copy, Debug, Default)]
 struct LastLook {
     at: Option<Moment>,
     /// True if something moved then.
     was_moving: bool,
+    /// The moment at which the program was told of a rest.
+    rest: Option<Moment>,
 }
 
 /// The terminal at work.
@@ -177,6 +185,18 @@ impl App {
             if is_urgent || self.is_frame_due() {
                 self.draw().await?;
             }
+            self.tell_rest();
+        }
+    }
+
+    /// Tells the program around that nothing moves or waits, once in a while.
+    fn tell_rest(&mut self) {
+        let is_open = self.front.session().is_some() && self.running.is_empty();
+        let now = self.front.now();
+        let is_due = self.last_look.rest.is_none_or(|last| now.saturating_sub(last) >= RESTS);
+        if is_due && is_open && !self.is_changed && self.next_moment().is_none() {
+            self.last_look.rest = Some(now);
+            self.desk.rests();
         }
     }
 
@@ -247,8 +267,7 @@ impl App {
         let can = self.surface.capabilities();
         self.surface = self.surfaces.make(tui, self.size, can);
         self.tui = tui;
-        let before = self.front.session().as_ref().and_then(earlier);
-        if let Some(Fact::Earlier(lines)) = before {
+        if let Some(Fact::Earlier(lines)) = self.front.earlier() {
             self.surface.recall(&lines);
         }
         Ok(())

@@ -53,16 +53,20 @@ pub enum NoImage {
 /// The path of an image that a terminal writes when a file is dragged onto it; `None` for any other text.
 pub(crate) fn dragged_image(pasted: &str) -> Option<String> {
     const ENDS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
+    // A longer text is no path.
     let text = pasted.trim();
+    if text.len() >= 4096 {
+        return None;
+    }
     let quoted = |mark: char| text.strip_prefix(mark)?.strip_suffix(mark);
     let path = match quoted('\'').or_else(|| quoted('"')) {
         Some(path) => path.to_owned(),
         None => text.strip_prefix("file://").unwrap_or(text).replace("\\ ", " "),
     };
-    let lower = path.to_lowercase();
     let is_path = path.starts_with('/') || path.starts_with("~/") || path.starts_with("./");
-    let is_one = !path.contains('\n') && path.len() < 4096;
-    (is_path && is_one && ENDS.iter().any(|end| lower.ends_with(end))).then_some(path)
+    let lower = path.to_lowercase();
+    let is_image = ENDS.iter().any(|end| lower.ends_with(end));
+    (is_path && is_image && !path.contains('\n')).then_some(path)
 }
 
 #[cfg(test)]

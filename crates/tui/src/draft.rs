@@ -65,6 +65,9 @@ pub struct Submission {
 const MOST_PASTED_LINES: usize = 10;
 const MOST_PASTED_CHARACTERS: usize = 1000;
 
+/// The longest text that is written letter by letter: a longer one is a chip, wherever it comes from.
+const MOST_WRITTEN: usize = 32 * 1024;
+
 /// The most texts in the ring of what was killed.
 const MOST_KILLED: usize = 30;
 
@@ -129,8 +132,19 @@ impl Draft {
 
     /// A draft of a text, with the cursor at its end.
     pub fn of(text: &str) -> Self {
-        let units = units(text);
-        Self { cursor: units.len(), units, ..Self::default() }
+        let mut draft = Self::default();
+        draft.units = draft.units_of(text);
+        draft.cursor = draft.units.len();
+        draft
+    }
+
+    /// The units of a text. Pastes of it that are there already stay chips, and so does what is too long.
+    fn units_of(&mut self, text: &str) -> Vec<Unit> {
+        if text.len() > MOST_WRITTEN {
+            self.chips += 1;
+            return vec![Unit::chip(Chip::pasted(self.chips, text))];
+        }
+        unit::with_chips(text, &self.units)
     }
 
     /// The whole text, pastes included.
@@ -169,6 +183,7 @@ impl Draft {
         if let Some(before) = self.cursor.checked_sub(1)
             && self.units[before].text() == text
             && self.units[before].is_chip()
+            && text.len() <= MOST_WRITTEN
         {
             return self.replace(before..self.cursor, units(text), false);
         }
@@ -194,8 +209,7 @@ impl Draft {
     /// Replaces everything: a text of the history, or of an editor. Undo brings back what was there.
     pub fn set(&mut self, text: &str) {
         self.begin();
-        // Pastes of the text that are there already stay chips.
-        let units = unit::with_chips(text, &self.units);
+        let units = self.units_of(text);
         self.replace(0..self.units.len(), units, false);
     }
 

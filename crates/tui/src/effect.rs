@@ -29,6 +29,8 @@ pub enum Effect {
     StopAll,
     /// Lets the calls that wait continue: of one agent, or all.
     Background(Option<AgentId>),
+    /// Has the main agent wait for an agent in the background.
+    Foreground(AgentId),
     /// Answers a question, in the shape of the public protocol.
     Answer { number: AskNumber, answer: Value },
     /// Takes the next of the permission modes.

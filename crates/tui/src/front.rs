@@ -3,6 +3,7 @@
 //! Nothing queues, nothing is dropped, and the engine does not wait: a frame is drawn when the loop comes to it.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,6 +18,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 
+use crate::app::earlier_in;
 use crate::effect::Effect;
 use crate::fold::{Fact, Happening, fold};
 use crate::model::asks::{AskKind, AskNumber, Asked, FieldKind, FormField, Permission, Question};
@@ -36,6 +38,8 @@ struct State {
     answers: HashMap<AskNumber, oneshot::Sender<Value>>,
     asked: u64,
     handle: Option<Handle>,
+    /// The transcript of the session that is resumed.
+    resumed: Option<PathBuf>,
     /// The ids of the prompts that no agent has read, as far as is known.
     sent: HashMap<PromptNumber, RecordId>,
 }
@@ -44,7 +48,8 @@ impl TerminalFront {
     pub fn new(model: Model) -> Arc<Self> {
         let answers = HashMap::new();
         let (effects, sent) = (Vec::new(), HashMap::new());
-        let state = State { model, effects, answers, asked: 0, handle: None, sent };
+        let (handle, resumed) = (None, None);
+        let state = State { model, effects, answers, asked: 0, handle, resumed, sent };
         Arc::new(Self { state: Mutex::new(state), changed: Notify::new(), began: Instant::now() })
     }
 
@@ -52,6 +57,26 @@ impl TerminalFront {
     pub fn attach(&self, handle: Handle) {
         self.state.lock().handle = Some(handle);
         self.changed.notify_one();
+    }
+
+    /// Shows the end of a session that is resumed, while it opens.
+    pub fn resumes(&self, transcript: PathBuf) {
+        let said = earlier_in(&transcript);
+        self.state.lock().resumed = Some(transcript);
+        if let Some(said) = said {
+            self.happens(Happening::Fact(said));
+        }
+    }
+
+    /// The end of what was said before this process, for a screen of its own.
+    pub(crate) fn earlier(&self) -> Option<Fact> {
+        let state = self.state.lock();
+        let transcript = match &state.handle {
+            Some(handle) => handle.transcript(None)?,
+            None => state.resumed.clone()?,
+        };
+        drop(state);
+        earlier_in(&transcript)
     }
 
     /// The time since the start of the terminal.
@@ -223,6 +248,7 @@ fn asked(ask: &Ask) -> Asked {
                 .server
                 .as_ref()
                 .map(|server| format!("{} ({})", server.name, server.source)),
+            reach: ask.reach.clone(),
             suggestions: ask.suggestions.clone(),
         })),
     };

@@ -4,6 +4,7 @@
 //! says that there is nothing to restore, or that there is again; others say where the live region begins, so that it can
 //! be erased. If the pipe closes while there is something to restore, we are dead.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -11,6 +12,8 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::terminal::{Kept, restore_termios};
 
@@ -95,6 +98,7 @@ impl Keeper {
 /// The shell that waits while this program has the terminal.
 #[derive(Debug)]
 struct Shell {
+    process: Pid,
     /// The numbers of the process and its state, as the kernel tells them.
     numbers: File,
     state: File,
@@ -124,7 +128,8 @@ impl Shell {
 
     fn open(process: i32, written: u64) -> Option<Self> {
         let file = |name: &str| File::open(format!("/proc/{process}/{name}")).ok();
-        Some(Self { numbers: file("io")?, state: file("stat")?, written })
+        let process = Pid::from_raw(process)?;
+        Some(Self { process, numbers: file("io")?, state: file("stat")?, written })
     }
 
     /// The bytes that it has written by now.
@@ -133,12 +138,37 @@ impl Shell {
         told.lines().find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
     }
 
-    /// Tells whether it prompts: it has written something, and waits. A shell without a line editor keeps the settings of the
+    /// Looks whether it prompts: it has written something, and waits. A shell without a line editor keeps the settings of the
     /// terminal, and nothing else says so.
-    fn prompts(&self) -> bool {
-        let has_written = self.told().is_some_and(|now| now != self.written);
-        has_written && fields(&self.state).is_some_and(|fields| fields[0] == "S")
+    fn look(&self) -> ShellLook {
+        let written = self.told();
+        let has_written = written.is_some_and(|now| now != self.written);
+        let waits = || fields(&self.state).is_some_and(|fields| fields[0] == "S");
+        ShellLook { written, is_prompted: has_written && waits() }
     }
+
+    /// Has it prompt again if it has written since it was looked at: its prompt may have been erased, because it came between
+    /// the look and our write. Only a shell that waits in the foreground of its terminal is told, as by Ctrl+C.
+    fn prompt_again(&self, look: ShellLook) {
+        let has_written = !look.is_prompted && self.told() != look.written;
+        let is_at_prompt = || {
+            let fields = fields(&self.state)?;
+            let (group, foreground) = (fields.get(2)?, fields.get(5)?);
+            Some(fields[0] == "S" && group == foreground)
+        };
+        if has_written && is_at_prompt() == Some(true) {
+            // A shell that has gone meanwhile prompts no more.
+            let _ = kill_process(self.process, Signal::INT);
+        }
+    }
+}
+
+/// The state of the shell at a moment.
+#[derive(Clone, Copy, Debug)]
+struct ShellLook {
+    /// All bytes that it had written.
+    written: Option<u64>,
+    is_prompted: bool,
 }
 
 /// The text of a small file that the kernel makes.
@@ -155,8 +185,8 @@ fn fields(stat: &File) -> Option<Vec<String>> {
     Some(fields.split(' ').map(str::to_owned).collect())
 }
 
-/// Runs as the keeper, with the terminal as standard output and the pipe as standard input.
-pub fn run() -> ExitCode {
+/// Runs as the keeper, with the terminal as standard output and the pipe as standard input. `rests` is called before it waits.
+pub fn run(rests: impl FnOnce()) -> ExitCode {
     // A session of its own: the signals of the terminal do not reach it, and it may write from the background.
     let _ = rustix::process::setsid();
     let tty = rustix::stdio::stdout();
@@ -178,6 +208,7 @@ pub fn run() -> ExitCode {
     let shell = Shell::from_line(line.trim_end());
     let (mut is_needed, mut rows_above, mut is_other) = (false, None, false);
     let (mut byte, mut told) = ([0], [0; 3]);
+    rests();
     loop {
         match pipe.read(&mut byte) {
             Ok(0) => break,
@@ -196,12 +227,19 @@ pub fn run() -> ExitCode {
             Err(_) => break,
         }
     }
-    let prompts = || shell.is_some_and(|shell| shell.prompts());
-    let restored = || restore_termios(tty.as_fd(), &kept, rows_above, is_other, prompts);
-    if is_needed && restored().is_err() {
-        return ExitCode::FAILURE;
+    if !is_needed {
+        return ExitCode::SUCCESS;
     }
-    ExitCode::SUCCESS
+    let look = Cell::new(None);
+    let prompts = || {
+        look.set(shell.as_ref().map(Shell::look));
+        look.get().is_some_and(|look| look.is_prompted)
+    };
+    let restored = restore_termios(tty.as_fd(), &kept, rows_above, is_other, prompts);
+    if let Some((shell, look)) = shell.as_ref().zip(look.get()) {
+        shell.prompt_again(look);
+    }
+    if restored.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 #[cfg(test)]
@@ -219,17 +257,99 @@ mod tests {
         let process = i32::try_from(child.id()).unwrap();
         let before = Shell::open(process, 0).unwrap().told().unwrap();
         let shell = Shell::from_line(&format!("{process} {before}")).unwrap();
-        assert!(!shell.prompts());
+        assert!(!shell.look().is_prompted);
         child.stdin.as_mut().unwrap().write_all(b"go on\n").unwrap();
         let mut words = [0; 6];
         child.stdout.as_mut().unwrap().read_exact(&mut words).unwrap();
         // It waits for the other line very soon.
-        while !shell.prompts() {
+        while !shell.look().is_prompted {
             std::thread::yield_now();
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(!shell.prompts(), "one that is gone does not");
+        assert!(!shell.look().is_prompted, "one that is gone does not");
         assert!(Shell::from_line("").is_none(), "where the system does not tell");
+    }
+
+    /// A shell without a line editor in a terminal of its own, with what it has written so far.
+    struct Prompting {
+        child: Child,
+        master: File,
+        seen: String,
+    }
+
+    impl Prompting {
+        fn start() -> Self {
+            use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+            let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+            let master = openpt(flags).unwrap();
+            grantpt(&master).unwrap();
+            unlockpt(&master).unwrap();
+            let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+            let slave = || File::options().read(true).write(true).open(&name).unwrap();
+            let child = Command::new("setsid")
+                .args(["--ctty", "sh", "-i"])
+                .env("PS1", "shell> ")
+                .stdin(slave())
+                .stdout(slave())
+                .stderr(slave())
+                .spawn()
+                .unwrap();
+            let mut shell = Self { child, master: master.into(), seen: String::new() };
+            shell.wait_for(1);
+            shell
+        }
+
+        /// Reads until so many prompts came.
+        fn wait_for(&mut self, prompts: usize) {
+            let mut buffer = [0; 4096];
+            while self.seen.matches("shell> ").count() < prompts {
+                let count = self.master.read(&mut buffer).unwrap();
+                self.seen.push_str(&String::from_utf8_lossy(&buffer[..count]));
+            }
+        }
+
+        /// The shell as the keeper knows it. `setsid` has become the shell.
+        fn known(&self) -> Shell {
+            let process = i32::try_from(self.child.id()).unwrap();
+            Shell::open(process, 0).unwrap()
+        }
+    }
+
+    impl Drop for Prompting {
+        fn drop(&mut self) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+
+    #[test]
+    fn a_shell_whose_prompt_came_between_the_look_and_the_write_prompts_again() {
+        let mut shell = Prompting::start();
+        let known = shell.known();
+        // It is looked at while it has yet to prompt.
+        let look = ShellLook { is_prompted: false, ..known.look() };
+        known.prompt_again(look);
+        shell.master.write_all(b"true\n").unwrap();
+        shell.wait_for(2);
+        while known.look().written == look.written || fields(&known.state).unwrap()[0] != "S" {
+            std::thread::yield_now();
+        }
+        known.prompt_again(look);
+        shell.wait_for(3);
+        // One that has prompted when it was looked at is left alone, and so is one that has something to do.
+        known.prompt_again(ShellLook { is_prompted: true, ..look });
+        shell.master.write_all(b"sleep 0.3; echo done\n").unwrap();
+        let is_busy = || {
+            let fields = fields(&known.state).unwrap();
+            fields[2] != fields[5]
+        };
+        while !is_busy() {
+            std::thread::yield_now();
+        }
+        known.prompt_again(look);
+        shell.wait_for(4);
+        assert!(shell.seen.contains("\ndone\r\n"), "nothing was interrupted: {:?}", shell.seen);
+        assert_eq!(shell.seen.matches("shell> ").count(), 4, "{:?}", shell.seen);
     }
 }

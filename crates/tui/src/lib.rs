@@ -37,7 +37,7 @@ mod terminal;
 mod text;
 mod view;
 
-pub use app::{App, Desk, DeskFuture, Left, earlier, page_lines};
+pub use app::{App, Desk, DeskFuture, Left, page_lines};
 pub use attachment::{Attachment, NoImage};
 pub use draft::{
     Completion, Draft, DraftError, EditAction, History, Submission, load_draft, save_draft,

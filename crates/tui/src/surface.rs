@@ -16,6 +16,7 @@ pub use fullscreen::FullscreenSurface;
 pub use inline::InlineSurface;
 pub use plain::PlainSurface;
 pub use whole::TwoScreens;
+pub(crate) use writer::ERASE_FROM_TOP;
 
 use crate::frame::{Frame, Line, Size};
 use crate::input::{Mouse, TerminalReply};

@@ -25,6 +25,9 @@ use crate::keeper::{Keeper, KeeperProgram};
 /// The pause after which what has begun is whole: a lone Escape is a key, a window keeps its size.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// The pause after which the end of a paste does not come any more. What follows it is read as keys, so it is long.
+const PASTE_PAUSE: Duration = Duration::from_secs(2);
+
 /// The bytes of one read.
 const READ: usize = 64 * 1024;
 
@@ -55,6 +58,7 @@ pub struct Terminal {
     parser: InputParser,
     resizes: Signal,
     inputs: VecDeque<Input>,
+    /// The time at which what has begun is taken as it is: an Escape, or a paste without an end.
     escape_at: Option<Instant>,
     resize_at: Option<Instant>,
     /// True if the terminal is known to mark what is pasted.
@@ -207,7 +211,13 @@ impl Terminal {
                 () = at(escape_at) => {
                     self.escape_at = None;
                     let mut out = Vec::new();
-                    self.parser.flush(&mut out);
+                    if self.parser.is_pasting() {
+                        self.parser.give_up_paste(&mut out);
+                        // The rest of it may still come, and an Enter in that is a line end.
+                        self.brackets_pastes = false;
+                    } else {
+                        self.parser.flush(&mut out);
+                    }
                     self.inputs.extend(out);
                 }
                 _ = self.resizes.recv() => self.resize_at = Some(Instant::now() + PAUSE),
@@ -243,7 +253,9 @@ impl Terminal {
             unbracketed_paste(&mut out);
         }
         self.inputs.extend(out);
-        self.escape_at = self.parser.is_pending().then(|| Instant::now() + PAUSE);
+        let pause = if self.parser.is_pasting() { PASTE_PAUSE } else { PAUSE };
+        let is_open = self.parser.is_pending() || self.parser.is_pasting();
+        self.escape_at = is_open.then(|| Instant::now() + pause);
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ mod width;
 mod wrap;
 
 pub use diff::diff;
+pub(crate) use diff::diff_beginning;
 pub use foreign::{foreign, foreign_text};
 pub use highlight::highlighted;
 pub use markdown::MarkdownStream;

@@ -22,7 +22,7 @@ use super::files::TerminalFiles;
 use super::key_files::KeyFiles;
 use super::own_shell::{self, OwnShells};
 use super::tables::Tables;
-use super::{images, lists};
+use super::{diffs, images, lists};
 use crate::explain::explained;
 use crate::live_settings::LiveSettings;
 use crate::own_commands::OwnCommands;
@@ -47,12 +47,12 @@ ctrl+s           puts the draft aside, and back
 ctrl+r           searches earlier prompts
 ctrl+v           the image that was copied last
 alt+p alt+t      the model; whether it thinks
-down             the tree of agents: enter focus, b background, x x stop
+down             the tree of agents: enter focus, b background and back, x x stop
 ctrl+x down      the tree from anywhere; in focus ctrl+x and an arrow: siblings, parent
 alt+a            the oldest question
 ctrl+b           lets waiting calls go on in the background
 ctrl+x ctrl+k    twice: stops all agents in the background
-ctrl+t           to-dos, agents and shells: enter view, f focus, x x stop
+ctrl+t           to-dos, agents and shells: enter view, m message, f wait for it, x x stop
 ctrl+o           the whole transcript
 pgup pgdn        what was printed, in fullscreen (/tui); the wheel, too
 shift+tab        manual, accept edits, plan
@@ -227,6 +227,14 @@ impl ProgramDesk {
                 };
                 ready(Fact::Shown { title: format!("/permissions {call}"), text })
             }
+            ("diff", _) => {
+                let handle = self.front.upgrade().and_then(|front| front.session());
+                let transcript = handle.and_then(|handle| handle.transcript(None));
+                Box::pin(async move {
+                    let text = diffs::by_agent(surroundings.cwd.clone(), transcript).await;
+                    vec![Fact::Shown { title: "/diff".to_owned(), text }]
+                })
+            }
             _ => Box::pin(async move {
                 let text = own_output(&command, &surroundings.cwd).await;
                 vec![Fact::Shown { title: format!("/{command}"), text }]
@@ -338,6 +346,11 @@ impl Desk for ProgramDesk {
         }
     }
 
+    fn rests(&self) {
+        let forgotten = centurion_sandbox::forget_used_pages();
+        tracing::debug!(forgotten, "kilobytes of code that a start needed were forgotten");
+    }
+
     fn edit_keys(&self) -> io::Result<bool> {
         let file = self.keys.own().ok_or(io::ErrorKind::NotFound)?;
         if !file.exists() {
@@ -385,12 +398,6 @@ async fn own_output(command: &str, cwd: &Path) -> String {
         ("team", _) => vec!["tasks"],
         ("trust", _) => vec!["trust", "status"],
         ("plugin", _) => vec!["plugin", "list"],
-        ("diff", _) => {
-            let mut git = tokio::process::Command::new("git");
-            git.args(["diff", "--no-color", "--no-ext-diff", "HEAD"]).current_dir(cwd);
-            let text = output_of(git).await.0;
-            return if text.is_empty() { "nothing has changed".to_owned() } else { text };
-        }
         _ => vec!["doctor"],
     };
     let Ok(program) = std::env::current_exe() else {
@@ -401,7 +408,7 @@ async fn own_output(command: &str, cwd: &Path) -> String {
     output_of(own).await.0
 }
 
-async fn output_of(mut command: tokio::process::Command) -> (String, bool) {
+pub(super) async fn output_of(mut command: tokio::process::Command) -> (String, bool) {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = match command.spawn() {
         Ok(child) => child,

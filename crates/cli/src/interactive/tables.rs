@@ -9,6 +9,7 @@ mod memory;
 mod points;
 mod rules;
 mod servers;
+mod session_costs;
 mod sessions;
 mod settings;
 mod skills;

@@ -1,5 +1,6 @@
 //! Effects that reach the session, and looks at its state.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -79,18 +80,8 @@ impl App {
                 let count = handle.stop_agents();
                 self.says(Fact::Notice(format!("stopping {count} agents in the background")));
             }
-            Effect::Background(agent) => {
-                let is_released = match &agent {
-                    Some(agent) => handle.background_agent(agent.as_str()),
-                    None => handle.background_all() > 0,
-                };
-                let said = if is_released {
-                    "it goes on in the background"
-                } else {
-                    "no call waits for it"
-                };
-                self.says(Fact::Notice(said.to_owned()));
-            }
+            Effect::Background(agent) => self.send_to_background(&handle, agent.as_ref()),
+            Effect::Foreground(agent) => self.bring_to_foreground(&handle, &agent),
             Effect::SetMode(mode) => self.set_mode(&handle, &mode),
             Effect::SetEffort(level) => self.set_effort(&handle, &level),
             Effect::ToggleThinking => self.toggle_thinking(&handle),
@@ -101,6 +92,25 @@ impl App {
             }
             effect => self.running.push(self.desk.carry_out(effect)),
         }
+    }
+
+    fn send_to_background(&self, handle: &Handle, agent: Option<&AgentId>) {
+        let is_released = match agent {
+            Some(agent) => handle.background_agent(agent.as_str()),
+            None => handle.background_all() > 0,
+        };
+        let said =
+            if is_released { "it goes on in the background" } else { "no call waits for it" };
+        self.says(Fact::Notice(said.to_owned()));
+    }
+
+    fn bring_to_foreground(&self, handle: &Handle, agent: &AgentId) {
+        let said = match (handle.foreground_agent(agent.as_str()), handle.is_busy()) {
+            (false, _) => "it is not at work in the background",
+            (true, true) => "the main agent waits for it before its next step · b lets it go on",
+            (true, false) => "the next turn waits for it · its end begins one by itself",
+        };
+        self.says(Fact::Notice(said.to_owned()));
     }
 
     fn submit(&mut self, handle: &Handle, number: PromptNumber, text: String, when: When) {
@@ -170,12 +180,13 @@ impl App {
     fn read_page(&mut self, handle: Handle, agent: Option<AgentId>, before: Option<u64>) {
         self.running.push(Box::pin(async move {
             let name = agent.as_ref().map(ToString::to_string);
-            let reading =
-                tokio::task::spawn_blocking(move || handle.page(name.as_deref(), before, PAGE));
-            let Ok(Ok(page)) = reading.await else {
-                return vec![Fact::Page { agent, lines: Vec::new(), start: 0 }];
-            };
-            vec![Fact::Page { agent, lines: page_lines(&page), start: page.start }]
+            // The lines of a page take some milliseconds to make, in which no key would be heard.
+            let reading = tokio::task::spawn_blocking(move || {
+                let page = handle.page(name.as_deref(), before, PAGE).ok()?;
+                Some((page_lines(&page), page.start))
+            });
+            let (lines, start) = reading.await.ok().flatten().unwrap_or_default();
+            vec![Fact::Page { agent, lines, start }]
         }));
     }
 
@@ -229,9 +240,9 @@ fn is_for_desk(effect: &Effect) -> bool {
     }
 }
 
-/// The end of what was said before this process, for a session that is resumed.
-pub fn earlier(handle: &Handle) -> Option<Fact> {
-    let page = handle.page(None, None, EARLIER).ok()?;
+/// The end of what was said in a transcript before this process.
+pub(crate) fn earlier_in(transcript: &Path) -> Option<Fact> {
+    let page = Page::before(transcript, None, EARLIER).ok()?;
     let mut lines = page_lines(&page);
     let surplus = lines.len().saturating_sub(EARLIER_LINES);
     lines.drain(..surplus);
@@ -266,7 +277,7 @@ fn block_lines(block: &Block, speaker: Speaker) -> Vec<Line> {
         (Block::ToolUse(call), _) => {
             let input: serde_json::Value =
                 serde_json::from_str(call.input.get()).unwrap_or_default();
-            let changes = change_lines(&input, None);
+            let changes = change_lines(&input);
             let said = if changes.is_empty() {
                 call.input.get().to_owned()
             } else {

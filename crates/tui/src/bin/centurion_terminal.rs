@@ -10,7 +10,7 @@ use centurion_tui::{
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(centurion_tui::KEEPER_ARGUMENT) {
-        return centurion_tui::run_keeper();
+        return centurion_tui::run_keeper(|| {});
     }
     if show().await.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -94,5 +94,9 @@ impl DraftLayout {
 
 /// The cells of a unit, as it is shown.
 fn cells(unit: &Unit) -> usize {
+    // The characters that are typed most.
+    if matches!(unit.shown().as_bytes(), [0x20..0x7f]) {
+        return 1;
+    }
     foreign(unit.shown(), Style::PLAIN).iter().map(|span| text_width(&span.text)).sum()
 }

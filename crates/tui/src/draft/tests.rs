@@ -54,6 +54,22 @@ fn a_long_paste_is_a_chip_that_is_sent_whole() {
 }
 
 #[test]
+fn a_text_that_is_too_long_to_be_written_is_a_chip_wherever_it_comes_from() {
+    let long = "word ".repeat(20_000);
+    let mut set = Draft::new();
+    set.set(&long);
+    let mut pasted_again = Draft::new();
+    pasted_again.paste(&long);
+    pasted_again.paste(&long);
+    for (draft, text) in
+        [(Draft::of(&long), long.clone()), (set, long.clone()), (pasted_again, long.repeat(2))]
+    {
+        assert!(draft.units.len() <= 2 && draft.units.iter().all(Unit::is_chip));
+        assert_eq!(draft.text(), text, "and it is whole");
+    }
+}
+
+#[test]
 fn pasting_again_expands_a_chip() {
     let paste = "line\n".repeat(20);
     let mut draft = Draft::new();

@@ -7,7 +7,7 @@ use crate::frame::{Colour, Line, Style, Wrap};
 use crate::model::Moment;
 use crate::model::agents::{AgentRow, AgentState};
 use crate::model::call::{Call, text_of};
-use crate::text::{diff, foreign};
+use crate::text::{diff, diff_beginning, foreign};
 use crate::view::words::{amount, clock, money};
 
 /// The most lines of a result that are shown with its call.
@@ -57,35 +57,41 @@ pub(super) fn call_lines(
         head.push(format!(" · {}", clock(took)), Style::DIM);
     }
     let mut lines = vec![head];
-    let mut changes = if result.is_error { Vec::new() } else { change_lines(&call.input, before) };
-    if changes.is_empty() {
+    let changed = if result.is_error { Vec::new() } else { changes(&call.input, before) };
+    let (mut shown, mut more): (Vec<Line>, usize) = (Vec::new(), 0);
+    for (old, new) in changed {
+        let (begin, rest) = diff_beginning(old, new, DIFF_LINES.saturating_sub(shown.len()));
+        shown.extend(begin);
+        more += rest;
+    }
+    if shown.is_empty() {
         lines.extend(excerpt(&text_of(result), result.is_error));
         return lines;
     }
-    if changes.len() > DIFF_LINES {
-        let more = changes.len() - DIFF_LINES;
-        changes.truncate(DIFF_LINES);
-        changes.push(Line::flush().with(format!("  … {more} more lines · ctrl+o"), Style::DIM));
+    if more > 0 {
+        shown.push(Line::flush().with(format!("  … {more} more lines · ctrl+o"), Style::DIM));
     }
-    lines.extend(changes);
+    lines.extend(shown);
     lines
 }
 
-/// The change that a call makes to a file, whole; empty for any other call. `before` is the file as it was, where that
-/// is known.
-pub(crate) fn change_lines(input: &Value, before: Option<&str>) -> Vec<Line> {
-    let text = |value: &Value, name: &str| value[name].as_str().map(str::to_owned);
-    let one = |edit: &Value| text(edit, "old_string").zip(text(edit, "new_string"));
-    if let Some((old, new)) = one(input) {
-        return diff(&old, &new);
+/// The change that a call makes to a file, whole; empty for any other call.
+pub(crate) fn change_lines(input: &Value) -> Vec<Line> {
+    changes(input, None).into_iter().flat_map(|(old, new)| diff(old, new)).collect()
+}
+
+/// The texts that a call replaces in a file, each with what comes in its place; none for any other call. `before` is the file
+/// as it was, where that is known.
+fn changes<'a>(input: &'a Value, before: Option<&'a str>) -> Vec<(&'a str, &'a str)> {
+    let one = |edit: &'a Value| edit["old_string"].as_str().zip(edit["new_string"].as_str());
+    if let Some(change) = one(input) {
+        return vec![change];
     }
     if let Some(edits) = input["edits"].as_array() {
-        return edits.iter().filter_map(one).flat_map(|(old, new)| diff(&old, &new)).collect();
+        return edits.iter().filter_map(one).collect();
     }
-    match (text(input, "content"), input["file_path"].is_string()) {
-        (Some(content), true) => diff(before.unwrap_or_default(), &content),
-        _ => Vec::new(),
-    }
+    let content = input["content"].as_str().filter(|_| input["file_path"].is_string());
+    content.map(|content| (before.unwrap_or_default(), content)).into_iter().collect()
 }
 
 fn excerpt(text: &str, is_error: bool) -> Vec<Line> {

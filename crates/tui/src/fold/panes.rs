@@ -29,7 +29,8 @@ pub(super) fn tree_key(model: &mut Model, selected: &AgentId, key: Key, effects:
         Meaning::Action(Action::Fold) => drop(model.agents.folded.insert(selected.clone())),
         Meaning::Action(Action::Unfold) => drop(model.agents.folded.remove(selected)),
         Meaning::Action(Action::Open | Action::Message) => focus(model, selected),
-        Meaning::Action(Action::MoveToBackground | Action::Background) => {
+        Meaning::Action(Action::MoveToBackground) => to_other_ground(model, selected, effects),
+        Meaning::Action(Action::Background) => {
             effects.push(Effect::Background(Some(selected.clone())));
         }
         Meaning::Action(Action::Stop) => stop(model, selected, effects),
@@ -42,6 +43,20 @@ pub(super) fn tree_key(model: &mut Model, selected: &AgentId, key: Key, effects:
             super::chat::key(model, key, effects);
         }
         Meaning::ChordBegun | Meaning::None => {}
+    }
+}
+
+/// Sends an agent that is waited for to the background, and brings one that is there back.
+pub(super) fn to_other_ground(model: &mut Model, id: &AgentId, effects: &mut Vec<Effect>) {
+    let Some(row) = model.agents.get(id) else { return };
+    if row.state.has_ended() {
+        model.notice = Some(format!("{} is not at work: a message resumes it", row.name));
+    } else if row.is_shell {
+        model.notice = Some("a shell in the background is not waited for".to_owned());
+    } else if row.is_background {
+        effects.push(Effect::Foreground(id.clone()));
+    } else {
+        effects.push(Effect::Background(Some(id.clone())));
     }
 }
 

@@ -87,7 +87,8 @@ pub(super) fn key(
             let row = picker.fitting().get(picker.selected).map(|row| row.value.clone());
             let agent = row.filter(|value| !value.is_empty()).map(AgentId::new);
             match (char, agent) {
-                ('f', Some(agent)) => return panes::focus(model, &agent),
+                ('m', Some(agent)) => return panes::focus(model, &agent),
+                ('f', Some(agent)) => panes::to_other_ground(model, &agent, effects),
                 ('x', Some(agent)) => panes::stop(model, &agent, effects),
                 ('q', _) => return,
                 _ => {}

@@ -280,7 +280,7 @@ fn table_key(model: &mut Model, table: &mut Table, key: Key, effects: &mut Vec<E
 
 /// Moves the detail, which ends at its last row.
 fn scroll(model: &Model, table: &mut Table, is_down: bool) {
-    let last = last_scroll(table, model.size);
+    let last = last_scroll(table, model.notice.as_deref(), model.size);
     let now = table.state.scroll.min(last);
     table.state.scroll = if is_down { (now + PAGE).min(last) } else { now.saturating_sub(PAGE) };
 }

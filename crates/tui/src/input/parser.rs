@@ -42,6 +42,22 @@ impl InputParser {
         !self.pending.is_empty() && self.paste.is_none()
     }
 
+    /// Whether a paste has begun whose end has not come.
+    pub fn is_pasting(&self) -> bool {
+        self.paste.is_some()
+    }
+
+    /// Takes a paste as far as it has come: its end is lost. Keys are keys again.
+    pub fn give_up_paste(&mut self, out: &mut Vec<Input>) {
+        let Some(mut paste) = self.paste.take() else { return };
+        // A mark that was cut off is no text.
+        let cut = (1..PASTE_ENDS.len()).rfind(|length| paste.ends_with(&PASTE_ENDS[..*length]));
+        paste.truncate(paste.len() - cut.unwrap_or(0));
+        if !paste.is_empty() {
+            out.push(Input::Paste(pasted(&paste)));
+        }
+    }
+
     /// Reads more bytes.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<Input>) {
         let mut rest = bytes;

@@ -103,6 +103,26 @@ fn a_paste_arrives_whole_with_all_that_looks_like_keys() {
 }
 
 #[test]
+fn a_paste_whose_end_is_lost_arrives_and_keys_are_keys_again() {
+    for (bytes, expected) in [
+        (&b"\x1b[200~one\rtwo"[..], vec![Input::Paste("one\ntwo".to_owned())]),
+        (b"\x1b[200~one\x1b[201", vec![Input::Paste("one".to_owned())]),
+        (b"\x1b[200~", Vec::new()),
+        (b"x", vec![Input::Key(Key::plain(KeyCode::Char('x')))]),
+    ] {
+        let (mut parser, mut out) = (InputParser::new(), Vec::new());
+        parser.feed(bytes, &mut out);
+        parser.give_up_paste(&mut out);
+        assert_eq!(out, expected, "{}", String::from_utf8_lossy(bytes));
+        assert!(!parser.is_pasting());
+        out.clear();
+        // The end that comes after all is no key.
+        parser.feed(b"\x1b[201~\x03", &mut out);
+        assert_eq!(out, [Input::Key(Key::plain(KeyCode::Char('c')).ctrl())]);
+    }
+}
+
+#[test]
 fn an_enter_inside_of_one_read_is_a_line_end() {
     let mut inputs = read(b"one\rtwo\r");
     unbracketed_paste(&mut inputs);

@@ -8,6 +8,7 @@ use super::action::ACTIONS;
 use super::keystroke::chord;
 use super::{Binding, Context};
 use crate::input::{Key, KeyCode};
+use crate::text::foreign_text;
 
 /// A part of `keybindings.json` that is not in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,23 +43,45 @@ impl Reader<'_> {
             return self.complain_at(1, "`bindings` is missing, or no list".to_owned());
         };
         for block in blocks {
-            let name = block["context"].as_str().unwrap_or_default();
-            let context = Context::ALL.iter().find(|(known, _)| *known == name);
-            if context.is_none() {
-                let line = self.line_of(name);
-                self.complain_at(line, format!("context `{name}` is not known here"));
-            }
-            for (keys, action) in block["bindings"].as_object().into_iter().flatten() {
-                let line = self.line_of(keys);
-                if let Some((_, context)) = context {
-                    self.bind(*context, keys, action, line);
-                }
+            self.take_block(block);
+        }
+    }
+
+    fn take_block(&mut self, block: &Value) {
+        let context = self.context_of(block);
+        let Some(bindings) = block["bindings"].as_object() else {
+            let line = self.line();
+            let what = "a block has no `bindings`, or what is there is no object of keys";
+            return self.complain_at(line, what.to_owned());
+        };
+        for (keys, action) in bindings {
+            let line = self.line_of(keys);
+            if let Some(context) = context {
+                self.bind(context, keys, action, line);
             }
         }
     }
 
+    /// The context of a block, if it names one that there is.
+    fn context_of(&mut self, block: &Value) -> Option<Context> {
+        let Some(name) = block["context"].as_str() else {
+            let line = self.line();
+            self.complain_at(line, "a block has no `context`, or one that is no text".to_owned());
+            return None;
+        };
+        let line = self.line_of(name);
+        let known = Context::ALL.iter().find(|(known, _)| *known == name);
+        if known.is_none() {
+            let all: Vec<&str> = Context::ALL.iter().map(|(known, _)| *known).collect();
+            let (name, all) = (foreign_text(name), all.join(", "));
+            self.complain_at(line, format!("context `{name}` is not known here; there are {all}"));
+        }
+        known.map(|(_, context)| *context)
+    }
+
     fn bind(&mut self, context: Context, keys: &str, action: &Value, line: usize) {
         let Some(chord) = chord(keys) else {
+            let keys = foreign_text(keys);
             return self.complain_at(line, format!("`{keys}` is no key that a terminal sends"));
         };
         if let [key] = chord.as_slice()
@@ -68,12 +91,14 @@ impl Reader<'_> {
         }
         let action = match action {
             Value::Null => None,
-            Value::String(name) => match ACTIONS.iter().find(|(known, _)| known == name) {
-                Some((_, action)) => Some(*action),
-                None => {
+            Value::String(name) => {
+                let known = ACTIONS.iter().find(|(known, _)| known == name);
+                let Some((_, action)) = known else {
+                    let name = foreign_text(name);
                     return self.complain_at(line, format!("action `{name}` is not known here"));
-                }
-            },
+                };
+                Some(*action)
+            }
             _ => return self.complain_at(line, "an action is a name or null".to_owned()),
         };
         self.bindings.push(Binding { context, chord, action });
@@ -85,6 +110,11 @@ impl Reader<'_> {
         if let Some(at) = self.text[self.place..].find(&quoted) {
             self.place += at + quoted.len();
         }
+        self.line()
+    }
+
+    /// The line of what was looked for last.
+    fn line(&self) -> usize {
         self.text[..self.place].matches('\n').count() + 1
     }
 

@@ -104,6 +104,40 @@ fn a_file_changes_keys_and_its_mistakes_show_their_lines() {
 }
 
 #[test]
+fn what_no_block_can_be_is_told_with_its_line_and_the_rest_counts() {
+    let text = r#"{ "bindings": [
+  { "context": "Chta", "bindings": { "ctrl+e": "chat:externalEditor" } },
+  { "bindings": { "ctrl+e": "chat:submit" } },
+  { "context": 7, "bindings": { "ctrl+e": "chat:submit" } },
+  { "context": "Chat" },
+  { "context": "Chat", "bindings": ["ctrl+e"] },
+  "Chat",
+  { "context": "Chat", "bindings": { "ctrl+e": ["chat:submit"], "alt+m": "/compact" } },
+  { "context": "Chat", "bindings": { "alt+e": "chat:externalEditor" } }
+] }"#;
+    let (mut bindings, mistakes) = Bindings::read(text, Path::new("keybindings.json"));
+    let told: Vec<(usize, &str)> =
+        mistakes.iter().map(|it| (it.line, it.message.as_str())).collect();
+    let has = |line: usize, words: &str| {
+        assert!(told.iter().any(|it| it.0 == line && it.1.contains(words)), "{words}: {told:#?}");
+    };
+    has(2, "context `Chta` is not known here; there are Global, Chat,");
+    // A block that names nothing is told at the last name before it.
+    has(2, "has no `context`");
+    has(3, "has no `context`");
+    has(5, "has no `bindings`");
+    has(6, "has no `bindings`");
+    has(8, "an action is a name or null");
+    has(8, "action `/compact` is not known here");
+    assert_eq!(press(&mut bindings, Context::Chat, "alt+e"), Meaning::Action(Action::Editor));
+    assert_eq!(
+        press(&mut bindings, Context::Chat, "ctrl+e"),
+        Meaning::Action(Action::Edit(EditAction::LineEnd)),
+        "what is wrong changes nothing"
+    );
+}
+
+#[test]
 fn a_file_that_is_no_json_says_where() {
     let (_, mistakes) = Bindings::read("{\n  oops", Path::new("k.json"));
     assert_eq!(mistakes.len(), 1);

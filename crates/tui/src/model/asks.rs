@@ -72,6 +72,8 @@ pub struct Permission {
     /// The rule that asks, with its file and line.
     pub rule: Option<String>,
     pub server: Option<String>,
+    /// The places that the call may touch, and what confines it, in words.
+    pub reach: Option<String>,
     /// Answers that hold for longer, in the shape of the public protocol.
     pub suggestions: Vec<Value>,
 }

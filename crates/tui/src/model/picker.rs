@@ -74,7 +74,9 @@ impl Picker {
             PickFor::Command => "typing searches · enter takes it · esc closes",
             PickFor::Begin => "typing searches · enter begins it · esc closes",
             PickFor::Reading => "typing searches · esc closes",
-            PickFor::Tasks => "enter view · f focus · x x stop · esc closes",
+            PickFor::Tasks => {
+                "enter view · m message · f wait for it, or not · x x stop · esc closes"
+            }
         }
     }
 }

@@ -12,6 +12,10 @@ const MOST_FEEDS: u16 = 12;
 /// Frames of fewer bytes are not put between the marks of mode 2026, which are 16 bytes: one write shows them at once.
 const SMALL: usize = 100;
 
+/// Erases from the beginning of a row that may be the first one of the screen. Where a whole screen is erased from its first
+/// cell on, tmux moves what it showed into the scrollback: so the row goes first, and then the rest from its second cell on.
+pub(crate) const ERASE_FROM_TOP: &[u8] = b"\x1b[K\x1b[C\x1b[J\r";
+
 /// Writes below a row that it calls 0, with relative moves only: it need not know where on the screen that is.
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -109,10 +113,10 @@ impl Writer {
         self.column = Some(0);
     }
 
-    /// Erases all cells from the cursor on to the end of the screen.
+    /// Erases all cells from the cursor on, which stands in the first column, to the end of the screen.
     pub(crate) fn erase_below(&mut self) {
         self.set_style(Style::PLAIN);
-        self.bytes.extend_from_slice(b"\x1b[J");
+        self.bytes.extend_from_slice(if self.row == 0 { ERASE_FROM_TOP } else { b"\x1b[J" });
     }
 
     /// Writes text that stays where it is: the terminal breaks it where it likes.

@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
+use crate::surface::ERASE_FROM_TOP;
+
 /// Sets our modes: the title is saved, pastes are bracketed, the focus is told, keys are told apart (kitty keys with the
 /// letters of other layouts, else modifyOtherKeys).
 const ENTER: &[u8] = b"\x1b[22;2t\x1b[?2004h\x1b[?1004h\x1b[>4;2m\x1b[>5u";
@@ -160,11 +162,12 @@ pub(crate) fn restore_termios(
     if let Some(rows) = live {
         let first = "\x18\x1b[?2026l\x1b[m";
         let up = if rows > 0 { format!("\x1b[{rows}A") } else { String::new() };
-        let (all, below) = (format!("{first}\r{up}\x1b[J"), format!("{first}\x1b[J"));
+        let all = [format!("{first}\r{up}").as_bytes(), ERASE_FROM_TOP].concat();
+        let below = format!("{first}\x1b[J").into_bytes();
         // A shell with a line editor takes the terminal before it prompts; then only what is below the prompt goes. Nothing
         // comes between the look and the write: the shell may be about to write.
         let is_prompted = !is_ours || prompts();
-        write(tty, if is_prompted { below.as_bytes() } else { all.as_bytes() })?;
+        write(tty, if is_prompted { &below } else { &all })?;
     }
     if is_ours {
         tcsetattr(tty, OptionalActions::Now, &kept.0)?;

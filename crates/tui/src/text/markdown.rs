@@ -4,10 +4,15 @@ mod render;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use crate::frame::Line;
 
 /// The longest block that stays open: more is printed in parts.
 const LONGEST_OPEN: usize = 64 * 1024;
+
+/// The most bytes of an open block that are made to lines for a frame: more than a window shows of it.
+const MOST_SHOWN: usize = 8 * 1024;
 
 /// A text of Markdown that is still being written.
 #[derive(Clone, Debug, Default)]
@@ -36,9 +41,9 @@ impl MarkdownStream {
         self.print(&blocks)
     }
 
-    /// The block that is still being written.
+    /// The block that is still being written; of a long one its end.
     pub fn open_block(&self) -> Vec<Line> {
-        let mut lines = render::lines(&self.open);
+        let mut lines = render::lines(&end_of(&self.open));
         // As it will be printed: then it need not be written again.
         if self.has_printed && !lines.is_empty() {
             lines.insert(0, Line::default());
@@ -66,6 +71,33 @@ impl MarkdownStream {
     }
 }
 
+/// The end of a block that is too long to be made to lines for each frame, with the fence that it stands in.
+fn end_of(open: &str) -> Cow<'_, str> {
+    if open.len() <= MOST_SHOWN {
+        return Cow::Borrowed(open);
+    }
+    let cut = open.ceil_char_boundary(open.len() - MOST_SHOWN);
+    let start = open[cut..].find('\n').map_or(cut, |at| cut + at + 1);
+    let mut fence: Option<(&str, &str)> = None;
+    for line in open[..start].split_inclusive('\n') {
+        let words = line.trim();
+        fence = match fence {
+            Some((mark, _)) if closes(words, mark) => None,
+            Some(fence) => Some(fence),
+            None => opening_fence(words).map(|mark| (mark, line)),
+        };
+    }
+    match fence {
+        Some((_, opening)) => Cow::Owned(format!("{}\n{}", opening.trim_end(), &open[start..])),
+        None => Cow::Borrowed(&open[start..]),
+    }
+}
+
+/// Whether a line closes the fence of a mark.
+fn closes(words: &str, mark: &str) -> bool {
+    words.starts_with(mark) && words.trim_start_matches(&mark[..1]).is_empty()
+}
+
 /// The bytes of the blocks that nothing can change any more.
 fn finished(text: &str) -> usize {
     let mut end = 0;
@@ -77,8 +109,7 @@ fn finished(text: &str) -> usize {
         let is_whole = line.ends_with('\n');
         let words = line.trim();
         if let Some(mark) = fence {
-            let closes = words.starts_with(mark) && words.trim_start_matches(&mark[..1]).is_empty();
-            if closes && is_whole {
+            if closes(words, mark) && is_whole {
                 fence = None;
                 if !is_list {
                     end = at;

@@ -6,7 +6,7 @@ use super::Part;
 use crate::frame::{Colour, Line, Place, Span, Style};
 use crate::model::Model;
 use crate::model::asks::{AskKind, Asked, Dialog, FormField, Permission, Purpose, Question};
-use crate::text::{MarkdownStream, diff, foreign, wrapped};
+use crate::text::{MarkdownStream, diff_beginning, foreign, wrapped};
 
 /// The fewest rows of a subject beside which everything else stands in full.
 const SMALLEST_BODY: usize = 6;
@@ -355,8 +355,11 @@ fn input_lines(permission: &Permission) -> Vec<Line> {
     }
     let mut lines: Vec<Line> = path().map(plain).into_iter().collect();
     match (text("old_string").zip(text("new_string")), text("content")) {
-        (Some((old, new)), _) => lines.extend(diff(old, new)),
-        (None, Some(content)) if path().is_some() => lines.extend(diff("", content)),
+        // Every frame makes them anew: what is changed is compared only as far as that is quick.
+        (Some((old, new)), _) => lines.extend(diff_beginning(old, new, usize::MAX).0),
+        (None, Some(content)) if path().is_some() => {
+            lines.extend(diff_beginning("", content, usize::MAX).0);
+        }
         _ => {
             for (name, value) in input.as_object().into_iter().flatten() {
                 let said = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -373,6 +376,7 @@ fn input_lines(permission: &Permission) -> Vec<Line> {
 pub(super) fn reasons(asked: &Asked) -> Vec<Line> {
     let AskKind::Permission(permission) = &asked.kind else { return Vec::new() };
     let mut lines = vec![dim(&format!("because: {}", permission.because))];
+    lines.extend(permission.reach.as_ref().map(|reach| dim(reach)));
     lines.extend(permission.rule.as_ref().map(|rule| dim(&format!("rule: {rule}"))));
     lines.extend(
         permission.server.as_ref().map(|server| dim(&format!("a tool of the server {server}"))),

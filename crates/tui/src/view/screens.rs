@@ -22,10 +22,16 @@ pub(super) fn screen(model: &Model, screen: &Screen, columns: u16, rows: u16) ->
 }
 
 /// The entry of a list in a row of its screen.
-pub(super) fn entry(screen: &Screen, columns: u16, rows: u16, row: u16) -> Option<usize> {
+pub(super) fn entry(
+    screen: &Screen,
+    notice: Option<&str>,
+    columns: u16,
+    rows: u16,
+    row: u16,
+) -> Option<usize> {
     let room = usize::from(rows).saturating_sub(2).max(1);
     let (selected, count) = match screen {
-        Screen::Table(shown) => return table::entry(shown, columns, rows, row),
+        Screen::Table(shown) => return table::entry(shown, notice, columns, rows, row),
         Screen::Picker(picker) => (picker.selected, picker.fitting().len()),
         _ => return None,
     };

@@ -16,12 +16,7 @@ const WORDS: usize = 3;
 
 /// A table in at most so many rows.
 pub(super) fn table(table: &Table, notice: Option<&str>, columns: u16, rows: u16) -> Part {
-    let mut foot = foot(table, columns);
-    if let Some(notice) = notice {
-        let said = foreign(notice, Style::of(Colour::Yellow));
-        foot.lines.insert(0, Line { spans: said, ..Line::flush() });
-        foot.cursor = foot.cursor.map(|place| Place { row: place.row + 1, ..place });
-    }
+    let foot = foot(table, notice, columns);
     let room = usize::from(rows).saturating_sub(1 + foot.lines.len()).max(1);
     let fitting = table.fitting();
     let Shares { of_rows, of_detail, detail } = Shares::new(table, fitting.len(), room, columns);
@@ -43,9 +38,9 @@ pub(super) fn table(table: &Table, notice: Option<&str>, columns: u16, rows: u16
 }
 
 /// The row of the detail that is the first one at its end, in a window of so many cells.
-pub(crate) fn last_scroll(table: &Table, size: Size) -> usize {
+pub(crate) fn last_scroll(table: &Table, notice: Option<&str>, size: Size) -> usize {
     let (columns, rows) = (size.columns, super::screen_rows(size));
-    let foot = foot(table, columns);
+    let foot = foot(table, notice, columns);
     let room = usize::from(rows).saturating_sub(1 + foot.lines.len()).max(1);
     let shares = Shares::new(table, table.fitting().len(), room, columns);
     let most = shares.of_detail.saturating_sub(1).max(1);
@@ -53,12 +48,28 @@ pub(crate) fn last_scroll(table: &Table, size: Size) -> usize {
 }
 
 /// The place of the table's row in a row of the screen, counted from its title.
-pub(super) fn entry(table: &Table, columns: u16, rows: u16, row: u16) -> Option<usize> {
-    let foot = foot(table, columns);
+pub(super) fn entry(
+    table: &Table,
+    notice: Option<&str>,
+    columns: u16,
+    rows: u16,
+    row: u16,
+) -> Option<usize> {
+    let foot = foot(table, notice, columns);
     let room = usize::from(rows).saturating_sub(1 + foot.lines.len()).max(1);
     let count = table.fitting().len();
-    let of_rows = Shares::new(table, count, room, columns).of_rows.max(1);
-    let at = usize::from(row).checked_sub(1).filter(|at| *at < of_rows)?;
+    let shares = Shares::new(table, count, room, columns);
+    let of_rows = shares.of_rows.max(1);
+    // In the smallest windows the first rows have no room.
+    let detail = if shares.detail.is_some() && shares.of_detail > 0 {
+        let lines = shares.detail.as_ref().map_or(0, |(_, lines)| lines.len());
+        1 + lines.min(shares.of_detail)
+    } else {
+        0
+    };
+    let all = 1 + count.clamp(1, of_rows) + detail + foot.lines.len();
+    let surplus = all.saturating_sub(usize::from(rows));
+    let at = (usize::from(row) + surplus).checked_sub(1).filter(|at| *at < of_rows)?;
     let entry = (table.state.marked + 1).saturating_sub(of_rows) + at;
     (entry < count).then_some(entry)
 }
@@ -185,8 +196,19 @@ fn detail_lines(all: &[Line], scroll: usize, room: usize) -> Vec<Line> {
     shown
 }
 
-/// The last rows: words that are written, or the keys.
-fn foot(table: &Table, columns: u16) -> Part {
+/// The last rows: what is told, and words that are written, or the keys.
+fn foot(table: &Table, notice: Option<&str>, columns: u16) -> Part {
+    let mut foot = keys_or_words(table, columns);
+    if let Some(notice) = notice {
+        let said = foreign(notice, Style::of(Colour::Yellow));
+        foot.lines.insert(0, Line { spans: said, ..Line::flush() });
+        foot.cursor = foot.cursor.map(|place| Place { row: place.row + 1, ..place });
+    }
+    foot
+}
+
+/// Words that are written, or the keys.
+fn keys_or_words(table: &Table, columns: u16) -> Part {
     if let Some(words) = &table.state.words {
         let mut prompt = Line { spans: Vec::new(), hang: 2, ..Line::default() };
         prompt.spans.extend(foreign(&words.prompt, Style::of(Colour::Cyan)));

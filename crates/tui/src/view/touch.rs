@@ -29,8 +29,8 @@ pub(crate) fn target(model: &Model, place: Place) -> Option<Target> {
         return prompt::target(model, size.columns, 1, place);
     }
     if let Some(screen) = &model.screen {
-        return screens::entry(screen, size.columns, screen_rows(size), place.row)
-            .map(Target::Entry);
+        let (notice, rows) = (model.notice.as_deref(), screen_rows(size));
+        return screens::entry(screen, notice, size.columns, rows, place.row).map(Target::Entry);
     }
     if model.asks.current().is_some() {
         return DialogLayout::of(model)?.key_at(place.row).map(Target::Answer);

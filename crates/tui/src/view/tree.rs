@@ -39,7 +39,8 @@ pub(super) fn tree(model: &Model, columns: u16, most: usize) -> Vec<TreeRow> {
         lines.push((Line::flush().with(more, Style::DIM), None));
     }
     if selected.is_some() && lines.len() < most {
-        let keys = "enter focus · m message · b background · x x stop · ←→ fold · esc back";
+        let keys =
+            "enter focus · m message · b background and back · x x stop · ←→ fold · esc back";
         lines.push((Line::flush().with(format!("  {keys}"), Style::DIM), None));
     }
     lines

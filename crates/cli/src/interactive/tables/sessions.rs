@@ -13,6 +13,7 @@ use centurion_protocol::{Block, SessionId, SystemWorld, ToolResultContent, bound
 use centurion_tui::{Line, Table, TableOf, TableRow, Tone, lines_of, page_lines};
 
 use super::Tables;
+use super::session_costs::Spending;
 use crate::sessions::{self, Here};
 
 /// The bytes at the end of a session that a preview shows.
@@ -21,6 +22,8 @@ const PREVIEW: u64 = 64 * 1024;
 const MOST_LINES: usize = 200;
 /// The newest sessions, whose agents are looked at.
 const LOOKED_AT: usize = 100;
+/// The most bytes of a session whose cost is counted for its row.
+const MOST_COUNTED: u64 = 512 * 1024;
 /// The most places at which words were found that a session shows.
 const MOST_PLACES: usize = 5;
 /// The characters around a place.
@@ -65,7 +68,12 @@ fn row(session: &Here, looks: bool, says_where: bool) -> TableRow {
         hints.push(session.cwd.clone());
     }
     let tone = if interrupted.is_empty() { Tone::Plain } else { Tone::Notable };
-    let cells = vec![age(session.modified), session.branch.clone(), size(session.bytes)];
+    let cost = if looks && session.bytes <= MOST_COUNTED {
+        Spending::of(&session.path).with_agents(&session.path).dollars()
+    } else {
+        String::new()
+    };
+    let cells = vec![age(session.modified), session.branch.clone(), size(session.bytes), cost];
     let title = if session.title.is_empty() { "(nothing was said)" } else { &session.title };
     let hint = hints.join(" · ");
     TableRow { cells, hint, tone, ..TableRow::new(session.id.to_string(), title) }
@@ -105,7 +113,8 @@ fn path_of(tables: &Tables, id: &str) -> Option<PathBuf> {
 /// The end of what was said in a session.
 pub(super) fn detail(tables: &Tables, id: &str) -> Vec<Line> {
     let Some(path) = path_of(tables, id) else { return lines_of("it is not there any more") };
-    let mut lines = Vec::new();
+    let mut lines = lines_of(&Spending::of(&path).with_agents(&path).words());
+    lines.push(Line::default());
     let interrupted = interrupted_agents(&path);
     if !interrupted.is_empty() {
         lines.extend(lines_of(&format!("{}; a message goes on with it", said_of(&interrupted))));

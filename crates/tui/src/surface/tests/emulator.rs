@@ -180,12 +180,26 @@ impl Pair {
         assert!(!bytes.windows(4).any(|it| it == b"\x1b[2J" || it == b"\x1b[3J"));
         let mut rest = bytes;
         while let Some(at) = rest.windows(QUESTION.len()).position(|it| it == QUESTION) {
-            self.emulator.feed(&rest[..at]);
+            self.pass(&rest[..at]);
             if rest[..at].ends_with(b"\x1b[18t") {
                 self.replies.push(TerminalReply::Size(self.real));
             }
             self.replies.push(TerminalReply::Cursor(self.emulator.cursor()));
             rest = &rest[at + QUESTION.len()..];
+        }
+        self.pass(rest);
+    }
+
+    /// Feeds bytes that ask nothing. No screen is erased from its first cell on: tmux would move it into the scrollback.
+    fn pass(&mut self, bytes: &[u8]) {
+        const ERASE: &[u8] = b"\x1b[J";
+        let mut rest = bytes;
+        while let Some(at) = rest.windows(ERASE.len()).position(|it| it == ERASE) {
+            self.emulator.feed(&rest[..at]);
+            let screen = self.emulator.screen();
+            assert_ne!(self.emulator.cursor(), Place::default(), "the whole screen: {screen:#?}");
+            self.emulator.feed(ERASE);
+            rest = &rest[at + ERASE.len()..];
         }
         self.emulator.feed(rest);
     }

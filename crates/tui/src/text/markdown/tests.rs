@@ -54,6 +54,25 @@ fn code_is_flush_so_that_it_is_copied_as_it_is() {
     assert_eq!((lines[0].wrap, lines[0].text()), (Wrap::Flush, "    a very long line".to_owned()));
 }
 
+/// Failure 7: typing lags. A frame makes no more of a long block than a window shows.
+#[test]
+fn of_a_long_block_the_end_is_shown_as_it_will_be_printed() {
+    let lines = |line: &dyn Fn(usize) -> String| (0..2_000).map(line).collect::<Vec<_>>().concat();
+    let code = lines(&|at| format!("let value_{at} = compute({at});\n"));
+    let list = lines(&|at| format!("- item {at} of many\n"));
+    let words = "word ".repeat(10_000);
+    for text in [format!("```rust\n{code}"), list, words] {
+        let mut stream = MarkdownStream::new();
+        stream.feed(&text);
+        let shown = stream.open_block();
+        let all = render::lines(&text);
+        let count: usize = shown.iter().map(|line| line.text().len()).sum();
+        assert!(count <= MOST_SHOWN + 100, "{count} bytes");
+        let rows = shown.len().min(60).saturating_sub(1);
+        assert_eq!(shown[shown.len() - rows..], all[all.len() - rows..]);
+    }
+}
+
 #[test]
 fn a_block_is_finished_when_nothing_can_change_it() {
     for (text, finished) in [
