@@ -10,6 +10,8 @@ mod failures;
 mod features;
 #[path = "app/frames.rs"]
 mod frames;
+#[path = "app/hostile.rs"]
+mod hostile;
 #[path = "app/keys.rs"]
 mod keys;
 #[path = "app/mouse.rs"]
@@ -24,6 +26,8 @@ mod screens;
 mod stage;
 #[path = "app/tables.rs"]
 mod tables;
+#[path = "app/tables_shown.rs"]
+mod tables_shown;
 #[path = "app/viewer.rs"]
 mod viewer;
 #[path = "app/window.rs"]

@@ -131,6 +131,7 @@ fn the_dialog_says_who_asks_the_whole_command_why_and_which_rule() {
     let words = shown.matches("-j4").count();
     assert_eq!(words, 60, "nothing of the command is cut:\n{shown}");
     assert!(shown.contains("rule: `Bash(make *)` from /p/.claude/settings.json:7"), "{shown}");
+    assert!(shown.contains("changes this folder · sandbox on, no network"), "{shown}");
     stage.press(KeyCode::Char('2'));
     stage.press(KeyCode::Char('a'));
     assert!(

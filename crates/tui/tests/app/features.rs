@@ -1,7 +1,7 @@
 //! What a person brings along: images, words completed at the cursor, status lines, vi keys, commands of the terminal.
 
 use centurion_protocol::AgentId;
-use centurion_protocol::sdk::{EventBody, System, TaskStarted};
+use centurion_protocol::sdk::{EventBody, System, TaskPatch, TaskStarted, TaskUpdated};
 use centurion_tui::{
     AskNumber, Attachment, Colour, Effect, Fact, Happening, Input, Key, KeyCode, TableOf, Theme,
     Tui,
@@ -298,6 +298,37 @@ fn a_call_that_takes_long_says_how_to_continue_without_it() {
     assert!(stage.take_effects().contains(&Effect::Background(None)));
     stage.event(&result("t1", "Command running in background"));
     assert!(!stage.shown().contains("goes on without waiting"), "{}", stage.shown());
+}
+
+#[test]
+fn one_key_moves_an_agent_to_the_background_and_back() {
+    let mut stage = Stage::new();
+    let moved = |is_background| {
+        EventBody::System(System::TaskUpdated(TaskUpdated {
+            task_id: "a1".to_owned(),
+            run_id: None,
+            patch: TaskPatch { is_backgrounded: Some(is_background), ..TaskPatch::default() },
+        }))
+    };
+    stage.event(&started("a1", "scout", "Look", None));
+    let agent = AgentId::new("a1");
+    for (is_background, expected) in [
+        (false, Effect::Background(Some(agent.clone()))),
+        (true, Effect::Foreground(agent.clone())),
+        (false, Effect::Background(Some(agent.clone()))),
+    ] {
+        stage.event(&moved(is_background));
+        stage.press(KeyCode::Down);
+        assert!(stage.shown().contains("b background and back"), "{}", stage.shown());
+        stage.press(KeyCode::Char('b'));
+        assert_eq!(stage.take_effects(), [expected]);
+        stage.press(KeyCode::Escape);
+    }
+    stage.event(&ended("a1", "completed", "done"));
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Char('b'));
+    assert_eq!(stage.take_effects(), [], "one that has ended is nowhere");
+    assert!(stage.shown().contains("scout is not at work"), "{}", stage.shown());
 }
 
 /// S-284: a person is shown the report of a skill's agent, once, and nothing of what models are told about it.

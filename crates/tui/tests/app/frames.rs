@@ -83,6 +83,7 @@ fn a_dialog_at_a_hundred_and_twenty_columns() {
     let expected = [
         "make check",
         "because: no rule or mode lets `make check` run",
+        "changes this folder · sandbox on, no network",
         "› 1 y once",
         "2 a always: Bash(make check) → .claude/settings.local.json",
         "s this session: Bash(make check)",

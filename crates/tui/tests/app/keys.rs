@@ -92,8 +92,10 @@ fn each_key_of_the_design_has_its_effect() {
         ("ctrl+o q", vec![page(None)]),
         ("shift+tab", vec![Effect::SetMode("acceptEdits".to_owned())]),
         ("?", vec![show("keys")]),
-        ("down b", vec![Effect::Background(Some(agent("a1")))]),
-        ("down down b", vec![Effect::Background(Some(agent("a2")))]),
+        // They are in the background: the key brings them back.
+        ("down b", vec![Effect::Foreground(agent("a1"))]),
+        ("down down b", vec![Effect::Foreground(agent("a2"))]),
+        ("down ctrl+b", vec![Effect::Background(Some(agent("a1")))]),
         ("ctrl+x down x", vec![]),
         ("ctrl+x down x x", vec![Effect::StopTask(agent("a1"))]),
         ("down ctrl+o", vec![page(Some(agent("a1")))]),
@@ -103,7 +105,8 @@ fn each_key_of_the_design_has_its_effect() {
         ("down enter esc", vec![]),
         ("ctrl+t down enter", vec![page(Some(agent("a2")))]),
         ("ctrl+t x x", vec![Effect::StopTask(agent("a1"))]),
-        ("ctrl+t f ctrl+o", vec![page(Some(agent("a1")))]),
+        ("ctrl+t f", vec![Effect::Foreground(agent("a1"))]),
+        ("ctrl+t m ctrl+o", vec![page(Some(agent("a1")))]),
         ("! l s enter", vec![Effect::Shell { number: 1, command: "ls".to_owned() }]),
     ] {
         assert_eq!(effects(keys), expected, "{keys}");

@@ -1,7 +1,8 @@
 //! The mouse in the live region: presses do what keys do there, and answer nothing that a key would not answer.
 
 use centurion_tui::{
-    CommandHint, Effect, Fact, Happening, Input, KeyCode, Mouse, MouseEvent, Place, Scroll, Tui,
+    CommandHint, Effect, Fact, Happening, Input, KeyCode, Mouse, MouseEvent, Place, Scroll, Table,
+    TableOf, TableRow, Tui,
 };
 
 use super::stage::{Stage, command, started};
@@ -103,6 +104,80 @@ fn a_list_is_chosen_from_with_a_second_press_and_the_wheel_moves_what_is_shown()
     stage.fact(Fact::Shown { title: "/x".to_owned(), text });
     mouse(&mut stage, MouseEvent::WheelDown, Place::default());
     assert!(stage.shown().contains("row 3\n") && !stage.shown().contains("row 2\n"));
+}
+
+/// The name in the marked row of a table.
+fn marked(stage: &Stage, columns: u16, rows: u16) -> Option<String> {
+    let all = stage.rows(columns, rows);
+    let row = all.iter().find_map(|row| row.strip_prefix("❯ "))?;
+    row.split_whitespace().next().map(str::to_owned)
+}
+
+#[test]
+fn a_press_on_a_row_of_a_table_marks_that_row_in_every_window() {
+    let row = |number: usize| match number % 5 {
+        0 => TableRow::head(format!("Title {number}")),
+        1 => TableRow::new(format!("row{number}"), format!("row{number}")).with_detail("a\nb\nc"),
+        _ => TableRow::new(format!("row{number}"), format!("row{number}")).with_detail(""),
+    };
+    for (columns, rows) in [(100, 40), (80, 24), (60, 12), (40, 9), (30, 6), (24, 7)] {
+        for (count, has_notice) in [(4, false), (30, false), (30, true), (4, true)] {
+            let mut stage = Stage::new();
+            stage.resize(columns, rows);
+            let all = (0..count).map(row).collect();
+            let table = Table::new(TableOf::Servers, "Servers", all);
+            stage.fact(Fact::Table { table: Box::new(table), is_again: false });
+            let ends = (0..2 * count).step_by(3);
+            for (downs, shown_row) in ends.flat_map(|downs| (0..rows).map(move |row| (downs, row)))
+            {
+                (0..downs).for_each(|_| stage.press(KeyCode::Down));
+                if has_notice {
+                    stage.fact(Fact::Notice("something was done".to_owned()));
+                }
+                let shown = stage.rows(columns, rows);
+                let Some(text) = shown.get(usize::from(shown_row)) else { continue };
+                let name = text.trim_start_matches("❯ ").trim_start();
+                let name = name.split_whitespace().next().unwrap_or_default().to_owned();
+                let before = marked(&stage, columns, rows);
+                mouse(&mut stage, MouseEvent::Pressed, Place { row: shown_row, column: 3 });
+                let after = marked(&stage, columns, rows);
+                if name.starts_with("row") {
+                    assert_eq!(after, Some(name), "{columns}x{rows}: {shown:#?}");
+                } else {
+                    assert_eq!(after, before, "{columns}x{rows}, row {shown_row}: {shown:#?}");
+                }
+                (0..count).for_each(|_| stage.press(KeyCode::Up));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_second_press_on_a_row_does_what_enter_does_and_the_wheel_marks_others() {
+    let mut stage = Stage::new();
+    let row = |id: &str| TableRow {
+        value: format!("/p/{id}.md"),
+        ..TableRow::new(id, id).with_detail("")
+    };
+    let rows = ["one", "two", "three", "four", "five"].map(row).into();
+    let table = Table::new(TableOf::Agents, "Agents · 5", rows);
+    stage.fact(Fact::Table { table: Box::new(table), is_again: false });
+    press(&mut stage, "three");
+    assert!(stage.shown().contains("❯ three"), "{}", stage.shown());
+    assert_eq!(stage.take_effects(), []);
+    press(&mut stage, "three");
+    let subject = "/p/three.md".to_owned();
+    let fields = Effect::Table { of: TableOf::AgentFields, subject, is_again: false };
+    assert_eq!(stage.take_effects(), [fields]);
+    mouse(&mut stage, MouseEvent::WheelUp, Place::default());
+    assert!(stage.shown().contains("❯ one"), "{}", stage.shown());
+    mouse(&mut stage, MouseEvent::WheelDown, Place::default());
+    assert!(stage.shown().contains("❯ four"), "{}", stage.shown());
+    // While words are written, a press marks nothing and loses no word.
+    stage.types("n");
+    stage.types("checker");
+    press(&mut stage, "checker");
+    assert!(stage.shown().contains("checker"), "{}", stage.shown());
 }
 
 #[test]

@@ -147,6 +147,7 @@ pub(crate) fn command(text: &str) -> Permission {
         because: format!("no rule or mode lets `{text}` run"),
         rule: None,
         server: None,
+        reach: Some("changes this folder · sandbox on, no network".to_owned()),
         suggestions: vec![json!({
             "type": "addRules", "behavior": "allow", "destination": "localSettings",
             "rules": [{"toolName": "Bash", "ruleContent": text}],

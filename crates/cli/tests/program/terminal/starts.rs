@@ -66,6 +66,23 @@ fn a_folder_that_loosens_rules_asks_for_trust_at_the_first_start_only() {
 }
 
 #[test]
+fn the_end_of_a_session_that_is_resumed_is_there_with_the_first_prompt() {
+    let stage = Stage::new(&json!({"lead": ["an answer to be read again"]}));
+    let told = stage.program.run(&["-p", "say @@lead", "--model", stage.model()]);
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    for resumes in [&["--continue"][..], &["--resume"]] {
+        let id = stage.program.transcripts()[0].file_stem().unwrap().to_str().unwrap().to_owned();
+        let more = if resumes == ["--resume"] { vec!["--resume", &id] } else { resumes.to_vec() };
+        let tty =
+            Tty::start(&stage.program.command([&["--model", stage.model()], &more[..]].concat()));
+        let screen = tty.see("❯");
+        assert!(screen.contains("an answer to be read again"), "{screen}");
+        tty.see("script:");
+        assert_eq!(tty.everything().matches("an answer to be read again").count(), 1);
+    }
+}
+
+#[test]
 fn the_demo_plays_in_the_terminal() {
     let program = Program::alone();
     let mut tty = Tty::start(&program.command(["demo", "--interactive"]));
