@@ -1,5 +1,7 @@
 //! Each table as a person sees it, letter by letter, at 40, 80 and 120 columns.
 
+use std::fmt::Write as _;
+
 use centurion_tui::{Fact, Table, TableOf, TableRow, Tone};
 
 use super::stage::Stage;
@@ -30,6 +32,7 @@ fn below(depth: usize, row: TableRow) -> TableRow {
     TableRow { depth, ..row }
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of tables with their rows")]
 fn of_session() -> Vec<Table> {
     let sessions = vec![
         toned(
@@ -140,6 +143,7 @@ fn of_session() -> Vec<Table> {
     ]
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of tables with their rows")]
 fn of_files() -> Vec<Table> {
     let rules = vec![
         TableRow::head("Deny"),
@@ -287,7 +291,8 @@ fn every_table_is_seen_as_it_was_drawn() {
             shown.push_str("\n\n");
         }
         if shown.trim() != expected.trim() {
-            others.push_str(&format!("=== {columns} columns\n{}\n", shown.trim()));
+            // Writing to a string cannot fail.
+            let _ = writeln!(others, "=== {columns} columns\n{}", shown.trim());
         }
     }
     assert!(others.is_empty(), "{others}=== end");

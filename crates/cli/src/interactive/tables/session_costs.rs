@@ -121,7 +121,7 @@ mod tests {
         let prompt = json!({"type": "user", "message": {"role": "user", "content": "hi"}});
         // Two blocks of one answer.
         let lines = [prompt, answer("m1", 5), answer("m1", 1_000_000), answer("m2", 0)];
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let text = lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n") + "\n";
         let path = scratch.path().join("s.jsonl");
         std::fs::write(&path, format!("no json\n{text}{{\"type\":\"note\"}}")).unwrap();
         let spent = Spending::of(&path);
