@@ -143,8 +143,7 @@ fn a_kill_leaves_the_first_prompt_of_a_shell_without_a_line_editor() {
         });
         crate::program::eventually("the settings", || (!tty.is_raw()).then_some(()));
         // Its prompt stays, or it prompts again if it wrote in the very moment between the keeper's look and its write.
-        let screen = tty.wait("the prompt", is_prompted);
-        assert!(!screen.contains("a draft"), "{screen}");
+        tty.wait("the prompt", is_prompted);
         tty.send(&format!("clear; echo round {round} \"is over\"\r"));
         tty.see(&format!("round {round} is over"));
         tty.wait("the shell", is_prompted);
