@@ -10,7 +10,7 @@ use super::CommandEnd;
 use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::message::titles::title;
-use crate::schedule::{Schedules, Wish};
+use crate::schedule::{ScheduleRequest, Schedules};
 use crate::session::Session;
 use crate::turn::driver::Run;
 
@@ -110,7 +110,8 @@ impl Session {
                 "say what is to be done each time: /loop 5m PROMPT, or write it to {PROMPT_FILE}"
             ));
         }
-        let wish = Wish { cron, prompt: prompt.clone(), recurring: true, durable: false };
+        let wish =
+            ScheduleRequest { cron, prompt: prompt.clone(), recurring: true, durable: false };
         let id = match schedules.create(&self.shared.queue, wish) {
             Ok(entry) => entry.schedule.id,
             Err(error) => return failed(error.to_string()),
