@@ -1,10 +1,11 @@
 //! The calls that start, watch and stop agents: what each parameter does, and what is left on disk.
 
 use std::os::unix::fs::PermissionsExt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_protocol::Outcome;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::agent_stage::{LAST_AGENT, agent, field, message, starts, waits};
@@ -86,10 +87,10 @@ async fn a_person_brings_an_agent_back_to_the_foreground_and_the_main_agent_wait
                 let of_lead =
                     |asked: &[Asked]| asked.iter().filter(|it| it.agent.is_none()).count();
                 watcher.until(|_, asked| of_lead(asked) == 3).await;
-                *seen.lock().unwrap() = Some(is_told(&watcher.asked.lock()));
+                *seen.lock() = Some(is_told(&watcher.asked.lock()));
             })
             .await;
-        assert_eq!(*third.lock().unwrap(), Some(brings), "what the step behind the call knew");
+        assert_eq!(*third.lock(), Some(brings), "what the step behind the call knew");
         let updates = told.of("system", Some("task_updated"));
         let is_shown = updates.iter().any(|it| it["patch"]["is_backgrounded"] == false);
         assert_eq!(is_shown, brings, "{updates:?}");

@@ -136,8 +136,9 @@ async fn a_loop_works_at_once_and_again_until_a_person_stops_it() {
             for (at, command) in ["/loop", "/loop stop", "/loop"].into_iter().enumerate() {
                 handle.submit(world.record_id(), vec![Block::text(command)]);
                 watcher.until(|events, _| results(events) >= 3 + at).await;
-                let last = watcher.events.lock().iter().rfind(|it| it["type"] == "result").cloned();
-                seen.lock().push(last.unwrap()["result"].as_str().unwrap().to_owned());
+                let result =
+                    watcher.events.lock().iter().rfind(|it| it["type"] == "result").cloned();
+                seen.lock().push(result.unwrap()["result"].as_str().unwrap().to_owned());
             }
         })
         .await;
