@@ -130,6 +130,7 @@ impl HeldMessage {
             call: ToolUseId::new(format!("peer-{}", self.id)),
             input,
             reason: AskReason { kind: "safetyCheck", ..AskReason::other(text) },
+            reach: None,
             suggestions: Vec::new(),
             agent: None,
             server: None,
