@@ -32,6 +32,9 @@ use crate::Located;
 use crate::agents::AgentEffort;
 use crate::plugins::PluginVariables;
 
+/// The longest text that a body may become. A body that names its arguments again and again would make any amount of it.
+pub(super) const LONGEST: usize = 8 * 1024 * 1024;
+
 /// Surroundings of one invocation of a skill.
 #[derive(Clone, Copy, Debug)]
 pub struct Invocation<'i> {
@@ -116,6 +119,11 @@ pub enum ExpandError {
         "line {line}: nothing is left of the command `{command}`, because the arguments that it is made of were not given"
     )]
     Empty { line: usize, command: String },
+    #[error(
+        "with its arguments in place its text is longer than {} MiB",
+        LONGEST / (1024 * 1024)
+    )]
+    TooLong,
 }
 
 /// Reasons for which a value cannot be written as data of the shell.
@@ -143,12 +151,13 @@ pub fn expand(
         placeholders: Placeholders::with_names(template.names, template.plugin),
         values: Values::new(invocation, template.directory),
         shell: template.shell,
+        room: LONGEST,
         has_used_arguments: false,
     };
     let mut pieces = Vec::new();
     for part in cut(template.body, template.body.line) {
         pieces.push(match part {
-            BodyPart::Text(text) => Piece::Text(filler.fill_text(text)),
+            BodyPart::Text(text) => Piece::Text(filler.fill_text(text)?),
             BodyPart::Command(command) => {
                 let text = filler.fill_command(command.text, command.text_line)?;
                 if text.trim().is_empty() {
@@ -171,9 +180,11 @@ pub(super) fn fill_variables(template: &Template<'_>, invocation: &Invocation<'_
         placeholders: Placeholders::variables(template.plugin),
         values: Values::new(invocation, template.directory),
         shell: Shell::Bash,
+        // The variables are the program's and the user's own, and there is room for all of them.
+        room: usize::MAX,
         has_used_arguments: false,
     };
-    filler.fill_text(template.body).text
+    filler.fill_text(template.body).map(|filled| filled.text).unwrap_or_default()
 }
 
 /// Present value of a placeholder.
@@ -236,13 +247,22 @@ struct Filler<'f> {
     placeholders: Placeholders<'f>,
     values: Values<'f>,
     shell: Shell,
+    /// The bytes that the text may still have.
+    room: usize,
     has_used_arguments: bool,
 }
 
+/// Takes room for a part of the text.
+fn take_room(room: &mut usize, bytes: usize) -> Result<(), ExpandError> {
+    *room = room.checked_sub(bytes).ok_or(ExpandError::TooLong)?;
+    Ok(())
+}
+
 impl Filler<'_> {
-    fn fill_text(&mut self, text: &str) -> FilledText {
+    fn fill_text(&mut self, text: &str) -> Result<FilledText, ExpandError> {
         let mut filled = FilledText { text: String::with_capacity(text.len()), values: Vec::new() };
         for segment in self.placeholders.segments(text) {
+            let before = filled.text.len();
             match segment {
                 Segment::Literal(literal) => filled.text.push_str(literal),
                 Segment::Placeholder { placeholder, source } => {
@@ -257,8 +277,9 @@ impl Filler<'_> {
                     }
                 }
             }
+            take_room(&mut self.room, filled.text.len() - before)?;
         }
-        filled
+        Ok(filled)
     }
 
     fn fill_command(&mut self, text: &str, line: usize) -> Result<String, ExpandError> {
@@ -291,7 +312,12 @@ impl Filler<'_> {
                 placeholder: crate::settings::printable(source),
                 reason,
             })?;
+            if command.len() > self.room {
+                return Err(ExpandError::TooLong);
+            }
         }
-        Ok(command.finish())
+        let text = command.finish();
+        take_room(&mut self.room, text.len())?;
+        Ok(text)
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use centurion_protocol::is_hidden;
 use centurion_protocol::markup::contain;
 
 use super::catalog::{SkillCatalog, SkillEntry};
@@ -118,7 +119,10 @@ fn about(entry: &SkillEntry, most: usize, room: usize) -> Option<String> {
     let mut line = if is_line(&text) {
         text
     } else {
-        text.split_whitespace().collect::<Vec<_>>().join(" ").into()
+        // Nothing that a person would not see, or that commands a terminal, reaches a model by the list.
+        let is_shown = |it: &char| it.is_whitespace() || !(it.is_control() || is_hidden(*it));
+        let shown: String = text.chars().filter(is_shown).collect();
+        shown.split_whitespace().collect::<Vec<_>>().join(" ").into()
     };
     if line.len() > most
         && let Some((end, _)) = line.char_indices().nth(most)

@@ -28,6 +28,10 @@ impl CommandWriter {
         Self { command: String::new(), reader }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.command.len()
+    }
+
     pub(super) fn finish(self) -> String {
         self.command
     }

@@ -164,6 +164,19 @@ fn arguments_are_cut_as_a_shell_cuts_words() {
 }
 
 #[test]
+fn a_body_that_repeats_its_arguments_makes_no_text_without_end() {
+    // 64 KiB of body and 4 KiB of arguments would make 28 MiB.
+    let arguments = "a".repeat(4 * 1024);
+    let body = "$ARGUMENTS ".repeat(6_000);
+    for body in [body.clone(), format!("```!\necho {body}\n```"), "!`echo $0` ".repeat(6_000)] {
+        let error = expand_body(&body, &arguments).unwrap_err();
+        assert_eq!(error, ExpandError::TooLong);
+        assert!(error.to_string().contains("longer than 8 MiB"), "{error}");
+    }
+    assert!(expand_body(&body, "short").is_ok());
+}
+
+#[test]
 fn a_definition_says_what_is_expanded() {
     let origin = crate::skills::SkillOrigin {
         source: crate::skills::SkillSource::User,
