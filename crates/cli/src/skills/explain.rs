@@ -76,6 +76,7 @@ struct Explanation {
 #[serde(rename_all = "camelCase")]
 struct Identity {
     name: String,
+    label: Option<Decided>,
     kind: &'static str,
     source: &'static str,
     path: String,
@@ -85,6 +86,9 @@ struct Identity {
     arguments: Option<Decided>,
     user_invocable: Decided,
     model_invocable: Decided,
+    license: Option<Decided>,
+    compatibility: Option<Decided>,
+    metadata: Option<Decided>,
 }
 
 /// The demands of the skill on its run.
@@ -181,6 +185,7 @@ impl Reader<'_> {
         }
         Identity {
             name: entry.name.clone(),
+            label: self.decided(definition.label.as_ref()),
             kind: kind_name(origin.kind),
             source: origin.source.as_str(),
             path: origin.path.display().to_string(),
@@ -190,6 +195,9 @@ impl Reader<'_> {
             arguments: self.decided(definition.arguments.as_ref()),
             user_invocable: self.flag(for_people, definition.is_for_people()),
             model_invocable,
+            license: self.decided(definition.license.as_ref()),
+            compatibility: self.decided(definition.compatibility.as_ref()),
+            metadata: self.decided(definition.metadata.as_ref()),
         }
     }
 

@@ -229,6 +229,46 @@ fn an_explanation_shows_the_text_and_what_decided_each_part() {
 }
 
 #[test]
+fn an_explanation_names_the_line_of_every_key() {
+    let program = Program::alone();
+    let keys = [
+        ("name: Put it out", "label"),
+        ("description: Puts it out", "description"),
+        ("when_to_use: On Fridays", "whenToUse"),
+        ("argument-hint: env", "argumentHint"),
+        ("arguments: env", "arguments"),
+        ("disable-model-invocation: on", "modelInvocable"),
+        ("user-invocable: 1", "userInvocable"),
+        ("allowed-tools: Read", "allowedTools"),
+        ("disallowed-tools: Write", "disallowedTools"),
+        ("model: haiku", "model"),
+        ("effort: low", "effort"),
+        ("context: fork", "context"),
+        ("agent: Explore", "agent"),
+        ("background: no", "background"),
+        ("hooks: {Stop: []}", "hooks"),
+        ("paths: src/**", "paths"),
+        ("shell: bash", "shell"),
+        ("metadata: {a: 1}", "metadata"),
+        ("license: MIT", "license"),
+        ("compatibility: any", "compatibility"),
+    ];
+    let lines: Vec<&str> = keys.iter().map(|(line, _)| *line).collect();
+    let text = format!("---\n{}\n---\nx\n", lines.join("\n"));
+    program.scratch.write_home(".claude/skills/deploy/SKILL.md", text);
+    let explained = told(&program, &["skills", "explain", "deploy"]);
+    let file = program.scratch.home().join(".claude/skills/deploy/SKILL.md");
+    for (line, (key, shown)) in (2..).zip(keys) {
+        let from = format!("{}:{line}", file.display());
+        assert_eq!(explained[shown]["from"], from, "{key}: {explained}");
+    }
+    assert_eq!(explained["label"]["value"], "Put it out");
+    assert_eq!(explained["metadata"]["value"], json!({"a": 1}));
+    let check = program.run(&["skills", "check", "--strict"]);
+    assert_eq!(check.code, Some(0), "{}", check.stdout);
+}
+
+#[test]
 fn a_name_that_means_nothing_gets_the_likely_one() {
     let program = Program::alone();
     let near = program.run(&["skills", "explain", "reviw"]);

@@ -92,6 +92,37 @@ fn what_is_meant_otherwise_is_told() {
 }
 
 #[test]
+fn every_key_has_a_row_with_its_tests_in_the_requirements() {
+    let requirements = include_str!("../../../../docs/requirements.md");
+    for key in SKILL_KEYS {
+        let row = format!("\n| `{key}` | ");
+        assert_eq!(requirements.matches(&row).count(), 1, "{key}");
+    }
+}
+
+#[test]
+fn a_truth_is_written_in_many_ways() {
+    for (text, expected) in [
+        ("true", true),
+        ("yes", true),
+        ("on", true),
+        ("1", true),
+        ("False", false),
+        ("no", false),
+        ("off", false),
+        ("0", false),
+    ] {
+        let (skill, problems) = read(&format!(
+            "---\ndisable-model-invocation: {text}\nuser-invocable: {text}\n---\nx\n"
+        ));
+        assert_eq!((skill.is_for_models(), skill.is_for_people()), (!expected, expected), "{text}");
+        assert_eq!(problems, [""; 0], "{text}");
+    }
+    let (skill, problems) = read("---\nuser-invocable: perhaps\n---\nx\n");
+    assert!(skill.is_for_people() && problems[0].contains(":2: "), "{problems:?}");
+}
+
+#[test]
 fn a_slip_in_a_key_is_named_with_its_line_and_the_likely_key() {
     let (skill, problems) = read(
         "---\ndescription: d\nalowed-tools: Read\ndisable-model-invokation: true\n\
