@@ -132,7 +132,6 @@ async fn run_session(
         control: control(host, &lasting, &handle, (model, thinking), declarations, surroundings),
         output: Arc::clone(output),
         world: Arc::clone(&world),
-        session: session.id(),
         replay: args.format.replay_user_messages,
         has_garbage: AtomicBool::new(false),
     });
@@ -175,6 +174,7 @@ fn control(
     declarations: Declarations,
     surroundings: &Surroundings,
 ) -> Control {
+    host.follow(handle.current_session());
     Control {
         channel: Arc::clone(host),
         handle: handle.clone(),

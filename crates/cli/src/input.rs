@@ -8,7 +8,7 @@ use std::time::Duration;
 use centurion_engine::{Manner, Priority};
 use centurion_host::{Control, OutputQueue};
 use centurion_protocol::sdk::{Event, EventBody, User, UserMessage};
-use centurion_protocol::{Block, JsonShape, RecordId, SessionId, World};
+use centurion_protocol::{Block, JsonShape, RecordId, World};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde::Deserialize;
@@ -118,7 +118,6 @@ pub(crate) struct Input {
     pub(crate) control: Control,
     pub(crate) output: Arc<OutputQueue>,
     pub(crate) world: Arc<dyn World>,
-    pub(crate) session: SessionId,
     /// Whether accepted messages are printed back.
     pub(crate) replay: bool,
     /// Whether something came that was not understood.
@@ -354,7 +353,7 @@ impl Input {
         };
         self.output.json_line(&Event {
             body: EventBody::User(user),
-            session_id: self.session,
+            session_id: self.control.handle.id(),
             uuid,
         });
     }

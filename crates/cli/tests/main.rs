@@ -76,6 +76,8 @@ mod host_requests;
 mod host_restrictions;
 #[path = "program/hostile.rs"]
 mod hostile;
+#[path = "program/hostile_skills.rs"]
+mod hostile_skills;
 #[path = "program/inspector.rs"]
 mod inspector;
 #[path = "program/interactive.rs"]
@@ -178,6 +180,8 @@ mod terminal;
 mod troubleshooting;
 #[path = "program/trust.rs"]
 mod trust;
+#[path = "program/typed_commands.rs"]
+mod typed_commands;
 #[path = "program/users_files.rs"]
 mod users_files;
 #[path = "program/waiting.rs"]

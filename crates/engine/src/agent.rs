@@ -19,6 +19,7 @@ pub(crate) mod peers;
 pub(crate) mod plan_instructions;
 pub(crate) mod progress;
 pub(crate) mod result_room;
+pub(crate) mod session_place;
 pub(crate) mod session_tasks;
 pub(crate) mod shared;
 mod sharers;
@@ -26,6 +27,7 @@ pub(crate) mod skills;
 pub(crate) mod slots;
 pub(crate) mod stall;
 pub(crate) mod task;
+pub(crate) mod task_lists;
 pub(crate) mod team;
 pub(crate) mod team_view;
 mod wait;
@@ -241,6 +243,11 @@ impl Agent {
     /// Writes down what requests begin with, for forks of later processes; gives the digest of it.
     pub(crate) fn keep_prefix(&self, point: &ForkPoint) -> Result<String, JournalError> {
         self.kept_prefixes.lock().keep(point)
+    }
+
+    /// Forgets which beginnings of requests its transcript holds: it has another one.
+    pub(crate) fn forget_prefixes(&self) {
+        *self.kept_prefixes.lock() = KeptPrefixes::default();
     }
 
     pub(crate) fn fork_point(&self) -> Option<Arc<ForkPoint>> {

@@ -262,6 +262,25 @@ impl Schedules {
         }
     }
 
+    /// Notes in the journal that the durable ones stay with the process, which continues as another session.
+    pub(crate) fn leave(&self) -> Result<(), JournalError> {
+        let durable = self.durable();
+        durable.iter().try_for_each(|it| notes::deleted(&self.journal, &it.schedule.id))
+    }
+
+    /// Notes the durable ones in the journal of the session that the process continues as.
+    pub(crate) fn note_again(&self, queue: &Queue) -> Result<(), JournalError> {
+        let now = self.clock.now();
+        self.durable().iter().try_for_each(|entry| {
+            let is_pending = queue.holds_schedule(&entry.schedule.id);
+            notes::continued(&self.journal, &entry.schedule, (!is_pending).then_some(now))
+        })
+    }
+
+    fn durable(&self) -> Vec<ScheduleEntry> {
+        self.table.lock().iter().filter(|entry| entry.durable).cloned().collect()
+    }
+
     /// Puts the schedules of a resumed session's journal in force again, and tells once of what was missed.
     pub(crate) fn restore(&self, queue: &Queue, kept: Vec<Kept>) {
         let now = self.clock.now();

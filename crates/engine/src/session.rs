@@ -3,6 +3,7 @@
 //! It owns what its agents share (queue, broker, budget, shells) and runs the main agent once for each
 //! input that the queue holds.
 
+mod anew;
 mod commands;
 mod explain;
 mod handle;
@@ -110,7 +111,7 @@ impl Session {
     }
 
     pub fn id(&self) -> SessionId {
-        self.shared.id
+        self.shared.id()
     }
 
     /// The number of unreadable lines in the transcript that was resumed.

@@ -78,6 +78,8 @@ mod listing;
 mod main_agent;
 #[path = "story/main_faults.rs"]
 mod main_faults;
+#[path = "story/new_conversations.rs"]
+mod new_conversations;
 #[path = "story/outcomes.rs"]
 mod outcomes;
 #[path = "story/permissions.rs"]
@@ -104,6 +106,8 @@ mod side_questions;
 mod skill_changes;
 #[path = "story/skill_forks.rs"]
 mod skill_forks;
+#[path = "story/skill_keys.rs"]
+mod skill_keys;
 #[path = "story/skill_rules.rs"]
 mod skill_rules;
 #[path = "story/skill_texts.rs"]

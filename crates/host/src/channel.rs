@@ -17,7 +17,7 @@ use centurion_hooks::DelegateFuture;
 use centurion_mcp::{
     Elicitation, ElicitationAnswer, ElicitationKind, HostError, HostFuture, SdkChannel, SdkInbox,
 };
-use centurion_protocol::{SessionId, Timestamp, ToolUseId, World};
+use centurion_protocol::{CurrentSession, SessionId, Timestamp, ToolUseId, World};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -53,6 +53,11 @@ impl HostChannel {
         let (state, inboxes) = (WaitState::new(reported), Mutex::default());
         let is_introduced = AtomicBool::default();
         Self { output, world, requests, withdrawn, state, inboxes, is_introduced }
+    }
+
+    /// Tells the host of the session by its present id, also after the conversation began anew.
+    pub fn follow(&self, session: CurrentSession) {
+        self.state.follow(session);
     }
 
     /// The host has introduced itself.

@@ -69,6 +69,8 @@ pub struct Journal {
 }
 
 struct JournalState {
+    /// The session that records belong to.
+    session: SessionId,
     target: Target,
     /// The last record of the conversation: the parent of the next.
     last: Option<RecordId>,
@@ -123,8 +125,9 @@ impl Journal {
         recording: Recording,
         target: Target,
     ) -> Self {
-        let (last, buffer) = (None, Vec::new());
-        let state = Mutex::new(JournalState { target, last, round: Round::default(), buffer });
+        let (last, buffer, session) = (None, Vec::new(), stamp.session);
+        let round = Round::default();
+        let state = Mutex::new(JournalState { session, target, last, round, buffer });
         Self { stamp, world, recording, state }
     }
 
@@ -156,7 +159,7 @@ impl Journal {
         uuid: RecordId,
         body: Body<'_>,
     ) -> Result<RecordId, JournalError> {
-        let line = self.line(state.last, uuid, body);
+        let line = self.line(state.session, state.last, uuid, body);
         let written = self.write(state, std::slice::from_ref(&line))?;
         if written == Written::Kept {
             state.last = Some(uuid);
@@ -181,6 +184,18 @@ impl Journal {
     /// Whether a record is one of the last answer, or came behind it.
     pub fn is_in_round(&self, record: RecordId) -> bool {
         self.state.lock().round.records().contains(&record)
+    }
+
+    /// Continues as the journal of another session, in a file that is made with the next record. The file so far is
+    /// complete and free for other processes.
+    pub fn begin_anew(&self, session: SessionId, path: PathBuf) {
+        let mut state = self.state.lock();
+        let target = match state.target {
+            Target::Nowhere => Target::Nowhere,
+            Target::Planned(_) | Target::Resting { .. } | Target::Open(_) => Target::Planned(path),
+        };
+        let buffer = std::mem::take(&mut state.buffer);
+        *state = JournalState { session, target, last: None, round: Round::default(), buffer };
     }
 
     /// Whether anything was answered since the conversation began, here and not in one that it continues from.
@@ -242,7 +257,7 @@ impl Journal {
         let mut state = self.state.lock();
         let was_resting = matches!(state.target, Target::Resting { .. });
         let uuid = self.world.record_id();
-        let line = self.line(state.last, uuid, body);
+        let line = self.line(state.session, state.last, uuid, body);
         let written = self.write(&mut state, &[line]);
         if was_resting {
             state.target.rest();
@@ -288,6 +303,7 @@ impl Journal {
 
     fn line<'a>(
         &'a self,
+        session_id: SessionId,
         parent_uuid: Option<RecordId>,
         uuid: RecordId,
         body: Body<'a>,
@@ -302,7 +318,7 @@ impl Journal {
             user_type: "external",
             entrypoint: &self.stamp.entrypoint,
             cwd: &self.stamp.cwd,
-            session_id: self.stamp.session,
+            session_id,
             version: env!("CARGO_PKG_VERSION"),
             git_branch: &self.stamp.git_branch,
         }
@@ -646,6 +662,30 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert!(matches!(first.append(user("four")), Err(JournalError::Open { .. })));
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_journal_that_begins_anew_writes_to_another_file_and_frees_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, two) = (dir.path().join("one.jsonl"), dir.path().join("two.jsonl"));
+        let journal = journal(&one);
+        journal.append(user("one")).unwrap();
+        assert!(matches!(TranscriptFile::open(&one), Err(JournalError::Locked { .. })));
+        let session = SeededWorld::new(5).session_id();
+        journal.begin_anew(session, two.clone());
+        assert!(TranscriptFile::open(&one).is_ok() && !two.exists());
+        assert_eq!(journal.last(), None);
+        assert!(!journal.has_begun() && journal.is_kept());
+        journal.append(user("two")).unwrap();
+        let (before, after) = (lines(&one), lines(&two));
+        assert_eq!((before.len(), after.len()), (1, 1));
+        assert_eq!(after[0]["parentUuid"], Value::Null);
+        assert_eq!(after[0]["sessionId"], session.to_string());
+        assert_eq!(before[0]["sessionId"], stamp().session.to_string());
+        let nowhere = Journal::nowhere(stamp(), Arc::new(SeededWorld::new(3)));
+        nowhere.begin_anew(session, two.clone());
+        nowhere.append(user("three")).unwrap();
+        assert_eq!(lines(&two).len(), 1);
     }
 
     #[test]

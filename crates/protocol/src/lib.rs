@@ -8,6 +8,7 @@
 mod block;
 pub mod bounded;
 mod conversation;
+mod current_session;
 mod effort;
 mod env;
 mod host_name;
@@ -27,6 +28,7 @@ mod world;
 
 pub use block::{Block, ToolResult, ToolResultContent, ToolUse};
 pub use conversation::{Conversation, InvalidHistory};
+pub use current_session::CurrentSession;
 pub use effort::{Effort, Thinking};
 pub use env::Env;
 pub use host_name::{HostName, is_local_address};

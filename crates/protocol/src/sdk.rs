@@ -43,11 +43,13 @@ pub enum EventBody {
     PromptSuggestion(PromptSuggestion),
     RateLimitEvent(RateLimitEvent),
     ToolUseSummary(ToolUseSummary),
-    /// A new conversation begins in the same session.
+    /// A new conversation begins, which is another session. The event belongs to the one before.
     ConversationReset {
-        new_conversation_id: RecordId,
+        new_conversation_id: SessionId,
         /// The act that discarded the conversation.
         trigger: &'static str,
+        /// The message that asked for it.
+        user_message_uuid: RecordId,
         timestamp: Timestamp,
     },
     /// The goal that the main agent works for has changed, or the count of its tries.

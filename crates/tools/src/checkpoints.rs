@@ -65,7 +65,6 @@ pub enum CheckpointError {
 
 /// The copies of a session's files, and their index.
 pub struct Checkpoints {
-    directory: PathBuf,
     log: ChangeLog,
     world: Arc<dyn World>,
     state: Mutex<CheckpointState>,
@@ -73,6 +72,7 @@ pub struct Checkpoints {
 
 #[derive(Default)]
 struct CheckpointState {
+    directory: PathBuf,
     /// The current prompt.
     prompt: Option<RecordId>,
     /// The copies made for it.
@@ -85,11 +85,17 @@ struct CheckpointState {
 
 impl Checkpoints {
     pub fn new(directory: PathBuf, log: ChangeLog, world: Arc<dyn World>) -> Self {
-        Self { directory, log, world, state: Mutex::default() }
+        let state = CheckpointState { directory, ..CheckpointState::default() };
+        Self { log, world, state: Mutex::new(state) }
     }
 
-    pub fn directory(&self) -> &Path {
-        &self.directory
+    pub fn directory(&self) -> PathBuf {
+        self.state.lock().directory.clone()
+    }
+
+    /// Keeps the copies of another session in a directory of its own from now on.
+    pub fn begin_anew(&self, directory: PathBuf) {
+        *self.state.lock() = CheckpointState { directory, ..CheckpointState::default() };
     }
 
     /// Assigns later changes to the prompt that `record` records. No change comes between the two.
@@ -129,10 +135,10 @@ impl Checkpoints {
         let name = path.to_str().ok_or(CheckpointError::Name)?;
         let now = self.world.now().into();
         let mut backup = match state.kept.get(path) {
-            None => self.copy(&mut state, path, existing, now),
+            None => state.copy(path, existing, now),
             Some(kept) => {
                 let mut kept = kept.clone();
-                kept.foreign = self.copy_of_others(&mut state, path, existing);
+                kept.foreign = state.copy_of_others(path, existing);
                 kept
             }
         };
@@ -143,30 +149,21 @@ impl Checkpoints {
         state.written.insert(path.to_owned(), *written);
         Ok(())
     }
+}
 
+impl CheckpointState {
     /// Copies the content that others have given a file since the session last wrote it.
-    fn copy_of_others(
-        &self,
-        state: &mut CheckpointState,
-        path: &Path,
-        existing: Option<&Existing>,
-    ) -> Option<String> {
+    fn copy_of_others(&mut self, path: &Path, existing: Option<&Existing>) -> Option<String> {
         let existing = existing?;
-        if state.written.get(path) == Some(&blake3::hash(&existing.bytes)) {
+        if self.written.get(path) == Some(&blake3::hash(&existing.bytes)) {
             return None;
         }
-        let version = state.versions.entry(path.to_owned()).or_default();
+        let version = self.versions.entry(path.to_owned()).or_default();
         save(&self.directory, path, version, &existing.bytes).ok()
     }
 
-    fn copy(
-        &self,
-        state: &mut CheckpointState,
-        path: &Path,
-        existing: Option<&Existing>,
-        now: Timestamp,
-    ) -> FileBackup {
-        let version = state.versions.entry(path.to_owned()).or_default();
+    fn copy(&mut self, path: &Path, existing: Option<&Existing>, now: Timestamp) -> FileBackup {
+        let version = self.versions.entry(path.to_owned()).or_default();
         // For a missing file, an empty copy says that the session created it.
         let bytes = existing.map(|existing| existing.bytes.as_slice());
         let saved = save(&self.directory, path, version, bytes.unwrap_or_default());

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_protocol::{Env, SessionId, TaskId, ToolUseId};
+use centurion_protocol::{CurrentSession, Env, TaskId, ToolUseId};
 use centurion_sandbox::Plan;
 use indexmap::IndexMap;
 use parking_lot::Mutex;
@@ -42,7 +42,7 @@ pub(crate) use redacted::redact_file;
 #[derive(Clone, Debug)]
 pub struct ShellsConfig {
     pub guard: GuardProgram,
-    pub session: SessionId,
+    pub session: CurrentSession,
     /// The directory in which the session was started.
     pub project_dir: PathBuf,
     /// Scripts that every command reads first, if they exist: variables that a hook or the user set.
@@ -54,8 +54,12 @@ pub struct ShellsConfig {
 impl ShellsConfig {
     pub const DEFAULT_MAX_OUTPUT: u64 = 1 << 30;
 
-    pub fn new(guard: GuardProgram, session: SessionId, project_dir: PathBuf) -> Self {
-        let environment_files = Vec::new();
+    pub fn new(
+        guard: GuardProgram,
+        session: impl Into<CurrentSession>,
+        project_dir: PathBuf,
+    ) -> Self {
+        let (session, environment_files) = (session.into(), Vec::new());
         Self {
             guard,
             session,

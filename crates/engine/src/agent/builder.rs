@@ -22,6 +22,7 @@ use thiserror::Error;
 use crate::agent::hooks::AgentHooks;
 use crate::agent::isolation::Isolator;
 use crate::agent::listing::Listing;
+use crate::agent::session_place::SessionPlace;
 use crate::agent::shared::Shared;
 use crate::agent::{Agent, ToolScope};
 use crate::definition::context_rules::ContextRules;
@@ -155,7 +156,8 @@ pub(crate) struct AgentBuilder {
     /// The directory that `CLAUDE_PROJECT_DIR` names where the session was started.
     pub(crate) project: PathBuf,
     pub(crate) memory: Option<Arc<Memory>>,
-    pub(crate) stamp: Stamp,
+    /// The stamp of the main agent's records when the process began.
+    pub(crate) first_stamp: Stamp,
     pub(crate) files: SessionFiles,
     pub(crate) settings: RequestSettings,
     pub(crate) context: ContextRules,
@@ -180,11 +182,9 @@ pub(crate) struct SessionFiles {
     pub(crate) known: Arc<SharedFiles>,
     /// Keeps what the user's files were, where that is wanted.
     pub(crate) checkpoints: Option<Arc<Checkpoints>>,
-    /// The directory of the agents' transcripts.
-    pub(crate) agents_dir: PathBuf,
-    /// The main agent's transcript.
-    pub(crate) transcript: PathBuf,
-    /// The journal that writes it.
+    /// The session, and where its transcripts are.
+    pub(crate) place: SessionPlace,
+    /// The journal that writes the main agent's transcript.
     pub(crate) journal: Arc<Journal>,
     /// The directories of the agents' memories; `None` where they keep none.
     pub(crate) memories: Option<MemoryPlaces>,
@@ -218,6 +218,11 @@ impl DefinitionSources {
 }
 
 impl AgentBuilder {
+    /// The stamp of records of the session as it is now.
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp { session: self.files.place.id(), ..self.first_stamp.clone() }
+    }
+
     /// The directory that `CLAUDE_PROJECT_DIR` names for an agent in this one: an agent that works apart has its own.
     pub(crate) fn project_of<'a>(&'a self, cwd: &'a Path) -> &'a Path {
         if cwd == self.environment.cwd { &self.project } else { cwd }
@@ -234,7 +239,7 @@ impl AgentBuilder {
         let for_worktrees: &[&str] = if self.has_repository() { &WORKTREE_TOOLS } else { &[] };
         let merges = starts_agents && self.has_repository();
         let for_merging: &[&str] = if merges { &[MERGE_TOOL] } else { &[] };
-        let has_tasks = shared.delegation.task_list.is_some();
+        let has_tasks = shared.delegation.has_tasks();
         let for_tasks: &[&str] = if has_tasks { &TASK_TOOLS } else { &[] };
         let leads = scope.is_main && shared.delegation.team.is_some();
         let for_leading: &[&str] = if leads { &LEADING_TOOLS } else { &[] };
@@ -298,7 +303,7 @@ impl AgentBuilder {
     /// The hooks of the session, for an agent with this effort.
     pub(crate) fn agent_hooks(&self, effort: Option<Effort>) -> AgentHooks {
         let registration = Arc::clone(&self.settings_hooks);
-        AgentHooks::new(self.hooks.clone(), registration, self.files.transcript.clone(), effort)
+        AgentHooks::new(self.hooks.clone(), registration, effort)
     }
 
     /// Connects what a definition asks for: servers that it brings are started, those that it names are found

@@ -1,6 +1,6 @@
 //! The shared state by which the agents of a session start, find and reach each other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,6 +20,7 @@ use crate::agent::plan_instructions::PlanInstructions;
 use crate::agent::session_tasks::SessionTasks;
 use crate::agent::slots::Slots;
 use crate::agent::task::Task;
+use crate::agent::task_lists::TaskLists;
 use crate::agent::team::Team;
 use crate::definition::definitions::Definitions;
 use crate::definition::limits::{Limits, SpawnGate};
@@ -38,8 +39,8 @@ pub(crate) struct Delegation {
     pub(crate) rules: DelegationRules,
     pub(crate) definitions: Arc<Definitions>,
     pub(crate) builder: Arc<AgentBuilder>,
-    /// The shared task list; `None` where agents keep lists of their own.
-    pub(crate) task_list: Option<Arc<SessionTasks>>,
+    /// The shared task lists; `None` where agents keep lists of their own.
+    pub(crate) task_lists: Option<TaskLists>,
     /// The team of the session; `None` where teams are off.
     pub(crate) team: Option<Arc<Team>>,
     /// The processes of members; `None` where members are agents of this process.
@@ -101,7 +102,7 @@ impl Delegation {
             rules,
             definitions,
             builder,
-            task_list,
+            task_lists: task_list.map(TaskLists::new),
             team,
             member_processes: None,
             lead: None,
@@ -183,6 +184,15 @@ impl Delegation {
         table.drop_surplus();
         drop(table);
         self.ends.send_modify(|count| *count += 1);
+    }
+
+    /// Forgets agents but for these: the conversation that knew them is over, and their names are free.
+    pub(crate) fn forget_but(&self, kept: &HashSet<AgentId>) {
+        let mut table = self.table();
+        let running = table.running.keys().cloned().collect::<HashSet<_>>();
+        let stays = |id: &AgentId| kept.contains(id) || running.contains(id);
+        table.tasks.retain(|id, _| stays(id));
+        table.names.retain(|_, id| stays(id));
     }
 
     /// Changes with every end of an agent.

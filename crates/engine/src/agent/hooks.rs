@@ -2,7 +2,6 @@
 //!
 //! The callers that fire hooks put their output before the model, by [`reminder`].
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use centurion_files::private::create_directory;
@@ -12,10 +11,11 @@ use centurion_hooks::{
 };
 use centurion_protocol::markup::contain;
 use centurion_protocol::sdk::{EventBody, Informational, System};
-use centurion_protocol::{AgentId, Effort, SessionId};
+use centurion_protocol::{AgentId, Effort};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
+use crate::agent::session_place::SessionPlace;
 use crate::agent::shared::Shared;
 
 /// The most files of a change of skills that hooks hear of one by one.
@@ -27,8 +27,6 @@ pub(crate) struct AgentHooks {
     hooks: Option<Hooks>,
     /// Keeps the hooks of the settings in force.
     from_settings: Option<Arc<Registration>>,
-    /// The main agent's transcript.
-    transcript: PathBuf,
     effort: Option<Effort>,
 }
 
@@ -36,15 +34,14 @@ impl AgentHooks {
     pub(crate) fn new(
         hooks: Hooks,
         from_settings: Arc<Registration>,
-        transcript: PathBuf,
         effort: Option<Effort>,
     ) -> Self {
-        Self { hooks: Some(hooks), from_settings: Some(from_settings), transcript, effort }
+        Self { hooks: Some(hooks), from_settings: Some(from_settings), effort }
     }
 
     /// For an agent that is itself a hook: a hook does not set off others.
-    pub(crate) fn none(transcript: PathBuf) -> Self {
-        Self { hooks: None, from_settings: None, transcript, effort: None }
+    pub(crate) fn none() -> Self {
+        Self { hooks: None, from_settings: None, effort: None }
     }
 
     pub(crate) async fn shutdown(&self) {
@@ -77,7 +74,8 @@ impl Agent {
                 self.inform("warning", format!("cannot make {}: {error}", place.display()));
             }
         }
-        let fired = hooks.fire(&self.common(shared.id), input, cancel).await;
+        let fired =
+            hooks.fire(&self.common(&shared.delegation.builder.files.place), input, cancel).await;
         self.tell_people(&fired.hook_name, &fired.effects);
         fired
     }
@@ -145,11 +143,11 @@ impl Agent {
         }
     }
 
-    fn common(&self, session_id: SessionId) -> Common {
+    fn common(&self, place: &SessionPlace) -> Common {
         Common {
-            session_id,
+            session_id: place.id(),
             prompt_id: self.prompt().map(|id| id.to_string()),
-            transcript_path: self.hooks.transcript.clone(),
+            transcript_path: place.transcript(),
             cwd: self.workspace.cwd(),
             permission_mode: Some(self.permissions.mode().to_string()),
             effort: self.hooks.effort.map(|level| EffortLevel { level }),

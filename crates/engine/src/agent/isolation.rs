@@ -15,7 +15,7 @@ use std::time::Duration;
 use centurion_config::settings::WorktreeSettings;
 use centurion_hooks::events::{WorktreeCreate, WorktreeRemove, WorktreeVerdict};
 use centurion_permissions::Apart;
-use centurion_protocol::{AgentId, Env, SessionId};
+use centurion_protocol::{AgentId, CurrentSession, Env};
 use centurion_sandbox::Support;
 use centurion_tools::guard::GuardProgram;
 use centurion_tools::{Guarantee, InstalledGit, IsolatedPlaces, SandboxPolicy, WorktreePaths};
@@ -115,7 +115,7 @@ pub(crate) struct Isolator {
     /// The sandbox of agents without a worktree.
     sandbox: Option<Arc<SandboxPolicy>>,
     env: Arc<Env>,
-    session: SessionId,
+    session: CurrentSession,
     /// The confinement that this machine supports.
     support: OnceLock<Support>,
     /// True if what dead processes left was looked after.
@@ -195,7 +195,7 @@ impl Isolator {
         sandbox: Option<Arc<SandboxPolicy>>,
         guard: GuardProgram,
         (env, cwd): (Arc<Env>, &Path),
-        session: SessionId,
+        session: CurrentSession,
     ) -> Self {
         Self {
             worktrees: OnceLock::new(),
@@ -243,7 +243,7 @@ impl Isolator {
             slug,
             owner: Owner {
                 agent: Some(id.to_string()),
-                session: Some(self.session.to_string()),
+                session: Some(self.session.id().to_string()),
                 task: task.to_owned(),
             },
             is_private: true,

@@ -60,14 +60,6 @@ pub struct MemberProcessOptions {
 /// socket: other users of the machine read command lines, and a word there is bounded.
 pub type Inherited = Arc<dyn Fn() -> Vec<OsString> + Send + Sync>;
 
-/// The files of a lead that its members write to or say something about.
-pub(crate) struct LeadFiles {
-    pub(crate) transcript: PathBuf,
-    pub(crate) output_dir: PathBuf,
-    /// Whether files are kept before they are changed.
-    pub(crate) keeps_files: bool,
-}
-
 /// The reason why a member has no process.
 #[derive(Debug, Error)]
 pub(crate) enum MemberProcessError {
@@ -94,7 +86,6 @@ pub(crate) struct MemberProcesses {
     session: SessionId,
     /// The directory in which the lead was started: relative paths of its flags, its settings and its trust begin there.
     cwd: PathBuf,
-    files: LeadFiles,
     inherited: Inherited,
     silence: Duration,
     state: Mutex<ProcessesState>,
@@ -168,18 +159,12 @@ impl From<Execution> for ExecutionFrame {
 }
 
 impl MemberProcesses {
-    pub(crate) fn new(
-        options: MemberProcessOptions,
-        session: SessionId,
-        cwd: PathBuf,
-        files: LeadFiles,
-    ) -> Self {
+    pub(crate) fn new(options: MemberProcessOptions, session: SessionId, cwd: PathBuf) -> Self {
         Self {
             back_end: options.back_end,
             directory: options.directory,
             session,
             cwd,
-            files,
             inherited: options.inherited,
             silence: options.silence,
             state: Mutex::default(),
@@ -215,10 +200,11 @@ impl MemberProcesses {
         let (arrival, arrived) = oneshot::channel();
         let execution = self.back_end.execution(&command);
         let inherited = (self.inherited)();
+        let files = &shared.delegation.builder.files;
         let welcome = LeadSession {
-            transcript: self.files.transcript.clone(),
-            output_dir: self.files.output_dir.clone(),
-            keeps_files: self.files.keeps_files,
+            transcript: files.place.transcript(),
+            output_dir: files.output_dir.clone(),
+            keeps_files: files.checkpoints.is_some(),
             inherited: inherited.iter().map(|word| bytes(word)).collect(),
             silence: self.silence,
         };

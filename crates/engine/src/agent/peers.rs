@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ pub struct PeerOptions {
 /// The other sessions, and the mail of theirs that this one has taken.
 pub(crate) struct Peers {
     directory: PathBuf,
-    own: Introduction,
+    own: Mutex<Introduction>,
     inbound: PeerPolicy,
     state: Mutex<PeerState>,
     /// The messages that the user is to decide about, one after another.
@@ -50,6 +51,8 @@ pub(crate) struct Peers {
     to_decide: Mutex<Option<mpsc::UnboundedReceiver<HeldMessage>>>,
     /// True if it is known by now if this process serves the session's socket.
     is_settled: watch::Sender<bool>,
+    /// Tells that the session has another id.
+    moved: watch::Sender<()>,
 }
 
 #[derive(Default)]
@@ -68,11 +71,29 @@ struct PeerState {
 impl Peers {
     pub(crate) fn new(options: PeerOptions, session: SessionId, cwd: String) -> Self {
         let PeerOptions { directory, inbound } = options;
-        let own = Introduction { session, cwd };
+        let own = Mutex::new(Introduction { session, cwd });
         let is_settled = watch::Sender::new(inbound == PeerPolicy::Refuse);
+        let moved = watch::Sender::default();
         let (held, to_decide) = mpsc::unbounded_channel();
         let to_decide = Mutex::new(Some(to_decide));
-        Self { directory, own, inbound, state: Mutex::default(), held, to_decide, is_settled }
+        let state = Mutex::default();
+        Self { directory, own, inbound, state, held, to_decide, is_settled, moved }
+    }
+
+    fn own(&self) -> Introduction {
+        self.own.lock().clone()
+    }
+
+    /// The process continues as another session, which others reach under its own id.
+    pub(crate) fn begin_anew(&self, session: SessionId) {
+        self.own.lock().session = session;
+        let mut state = self.state.lock();
+        if state.is_listening {
+            state.is_listening = false;
+            self.is_settled.send_replace(false);
+        }
+        drop(state);
+        self.moved.send_replace(());
     }
 
     /// The sessions that answer, but for this one.
@@ -80,7 +101,7 @@ impl Peers {
         if !self.directory.exists() {
             return Ok(Vec::new());
         }
-        PeerDirectory::open_existing(&self.directory)?.live(Some(self.own.session)).await
+        PeerDirectory::open_existing(&self.directory)?.live(Some(self.own().session)).await
     }
 
     /// Says something to another session; when this returns, that one has written it down.
@@ -99,8 +120,8 @@ impl Peers {
         // A session whose socket is not made by then goes without a name.
         let _ = tokio::time::timeout(BINDING, settled.wait_for(|is_settled| *is_settled)).await;
         let is_listening = self.state.lock().is_listening;
-        let own = is_listening.then_some(&self.own);
-        directory.send(to, own, message).await
+        let own = is_listening.then(|| self.own());
+        directory.send(to, own.as_ref(), message).await
     }
 
     /// The user has decided about a message.
@@ -145,7 +166,7 @@ impl Peers {
 
     /// Tells whether an address is that of this very session.
     pub(crate) fn is_own(&self, address: &PeerAddress) -> bool {
-        *address == PeerAddress::Session(self.own.session)
+        *address == PeerAddress::Session(self.own().session)
     }
 
     /// Takes no more messages, unless one waits to be read: then the session continues.
@@ -161,13 +182,18 @@ impl Peers {
 pub(crate) async fn listen(shared: &Arc<Shared>) {
     let hears = |it: &&Arc<Peers>| it.inbound != PeerPolicy::Refuse;
     let Some(peers) = shared.delegation.peers.as_ref().filter(hears) else { return };
-    let listener = make_socket(shared, peers).await;
-    peers.is_settled.send_replace(true);
-    if let Some(listener) = listener {
+    let mut moved = peers.moved.subscribe();
+    let mut deciding = pin!(peers.decide_all(shared));
+    loop {
+        let listener = make_socket(shared, peers).await;
+        peers.is_settled.send_replace(true);
+        let Some(listener) = listener else { return };
         let inbox = Arc::new(SessionInbox(Arc::downgrade(shared)));
         tokio::select! {
             never = listener.serve(inbox) => match never {},
-            () = peers.decide_all(shared) => {}
+            () = &mut deciding => return,
+            // The sender lives as long as the session.
+            _ = moved.changed() => {}
         }
     }
 }
@@ -194,11 +220,11 @@ async fn make_socket(shared: &Arc<Shared>, peers: &Arc<Peers>) -> Option<PeerLis
 
 fn bind(peers: &Peers, shared: &Shared) -> Result<PeerListener, SocketError> {
     let directory = PeerDirectory::open(&peers.directory)?;
-    let path = &shared.delegation.builder.files.transcript;
-    let earlier = bounded::read_file(path, MOST_TRANSCRIPT).unwrap_or_default();
+    let path = shared.delegation.builder.files.place.transcript();
+    let earlier = bounded::read_file(&path, MOST_TRANSCRIPT).unwrap_or_default();
     let taken: HashSet<RecordId> = mail::accepted(&earlier).into_iter().collect();
     let Earlier { held, declined } = Earlier::read(&earlier, &taken);
-    let listener = PeerListener::bind(&directory, peers.own.clone())?;
+    let listener = PeerListener::bind(&directory, peers.own())?;
     let mut state = peers.state.lock();
     state.taken.extend(taken);
     state.held.extend(held.iter().map(|message| message.id));

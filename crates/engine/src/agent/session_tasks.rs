@@ -66,6 +66,16 @@ impl SessionTasks {
         Self { place, list: Mutex::default(), world }
     }
 
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.place.name.as_str() == name
+    }
+
+    /// A list of another name in the same place.
+    pub(crate) fn named(&self, name: ListName) -> Self {
+        let lists = self.place.lists.clone();
+        Self::new(TaskListPlace { lists, name }, Arc::clone(&self.world))
+    }
+
     /// Does something with the list, on a thread that may wait for other processes. Whatever agents had that have ended
     /// is free before.
     pub(crate) async fn with<T: Send + 'static>(

@@ -67,7 +67,6 @@ impl View for Unseen {
 
 /// The shared services of a session.
 pub(crate) struct Shared {
-    pub(crate) id: SessionId,
     pub(crate) world: Arc<dyn World>,
     pub(crate) view: Arc<dyn View>,
     pub(crate) queue: Queue,
@@ -162,7 +161,6 @@ impl EffortChoice {
 
 /// The parts of a session.
 pub(crate) struct SharedParts {
-    pub(crate) id: SessionId,
     pub(crate) world: Arc<dyn World>,
     pub(crate) view: Arc<dyn View>,
     pub(crate) queue: Queue,
@@ -178,7 +176,6 @@ pub(crate) struct SharedParts {
 impl Shared {
     pub(crate) fn new(parts: SharedParts) -> Self {
         Self {
-            id: parts.id,
             world: parts.world,
             view: parts.view,
             queue: parts.queue,
@@ -201,11 +198,15 @@ impl Shared {
         }
     }
 
+    /// The id of the session. A conversation that begins anew has another one.
+    pub(crate) fn id(&self) -> SessionId {
+        self.delegation.builder.files.place.id()
+    }
+
     /// The same session for a side question: it is not shown, no person can be asked and no agent started, but
     /// its usage is counted.
     pub(crate) fn for_side_question(&self, permissions: Arc<Permissions>) -> Self {
         let aside = Self::new(SharedParts {
-            id: self.id,
             world: Arc::clone(&self.world),
             view: Arc::new(Unseen),
             queue: Queue::default(),
@@ -382,12 +383,17 @@ impl Shared {
         self.show_as(self.world.record_id(), body);
     }
 
+    /// Shows an event of a session that this one was before its conversation began anew.
+    pub(crate) fn show_of(&self, session_id: SessionId, uuid: RecordId, body: EventBody) {
+        self.view.show(&Event { body, session_id, uuid });
+    }
+
     /// Shows an event under the id of its record.
     pub(crate) fn show_as(&self, uuid: RecordId, body: EventBody) {
         if matches!(body, EventBody::System(System::Init(_)) | EventBody::Result(_)) {
             background_tasks::tell(self);
         }
-        self.view.show(&Event { body, session_id: self.id, uuid });
+        self.view.show(&Event { body, session_id: self.id(), uuid });
     }
 
     /// Tells an agent something with its next turn, without waking it. If it has ended, the nearest agent up the

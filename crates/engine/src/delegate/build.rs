@@ -84,7 +84,7 @@ impl AgentBuilder {
         if shared.delegation.definitions.has_skills_for_models() {
             tools.push((self.engine_tools.invoking)(agent));
         }
-        if shared.delegation.task_list.is_some() && !is_below_member {
+        if shared.delegation.has_tasks() && !is_below_member {
             tools.extend((self.engine_tools.sharing)(agent));
         }
         if agent.identity.is_main() && shared.delegation.team.is_some() {
@@ -162,7 +162,7 @@ impl AgentBuilder {
 
     fn shells(&self, cwd: &Path) -> Shells {
         let project = self.project_of(cwd).to_owned();
-        let config = ShellsConfig::new(self.guard.clone(), self.stamp.session, project);
+        let config = ShellsConfig::new(self.guard.clone(), self.files.place.current(), project);
         Shells::new(ShellsConfig {
             environment_files: self.files.env_files.clone(),
             max_output: self.env.number(MAX_OUTPUT_VARIABLE).unwrap_or(config.max_output),

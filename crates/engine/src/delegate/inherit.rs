@@ -5,7 +5,7 @@
 //! transcript by the last record and a digest. Whenever the agent begins again, what it begins with is held against
 //! the digest: another beginning than before is told, because the provider then reads it anew.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use centurion_journal::MOST_TRANSCRIPT;
@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use crate::agent::delegation::Delegation;
 use crate::agent::fork_point::{ForkPoint, Inheritance, Inherits, KeptPrefix, PREFIX, PrefixNote};
+use crate::agent::session_place::main_transcript_of;
 use crate::agent::task::Task;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::ToolView;
@@ -57,7 +58,7 @@ pub(crate) fn inherited(
     match (&task.inherited, &task.spec.context) {
         (_, None) => Ok(None),
         (Some(inherited), _) => Ok(Some(inherited.clone())),
-        (None, Some(context)) => reload(delegation, &task.spec, context).map(Some),
+        (None, Some(context)) => reload(delegation, task, context).map(Some),
     }
 }
 
@@ -93,10 +94,11 @@ impl Inheritance {
 
 fn reload(
     delegation: &Delegation,
-    spec: &AgentSpec,
+    task: &Task,
     context: &ContextRef,
 ) -> Result<Inheritance, InheritError> {
-    let source = Source::read(delegation, spec.parent.as_ref())?;
+    let spec = &task.spec;
+    let source = Source::read(delegation, &task.transcript, spec.parent.as_ref())?;
     let conversation = source.conversation(delegation, context.record, 0)?;
     let fixed = context.prefix.as_ref().map(|digest| source.prefix(digest)).transpose()?;
     let what = if fixed.is_some() { Inherits::All } else { Inherits::Conversation };
@@ -132,9 +134,16 @@ struct Source {
 }
 
 impl Source {
-    fn read(delegation: &Delegation, parent: Option<&AgentId>) -> Result<Self, InheritError> {
+    /// Reads the transcript that the agent with the transcript `of` was started from. A main agent's is the one that
+    /// stands above the agent's own: the session may have begun anew since.
+    fn read(
+        delegation: &Delegation,
+        of: &Path,
+        parent: Option<&AgentId>,
+    ) -> Result<Self, InheritError> {
         let path = match parent {
-            None => delegation.builder.files.transcript.clone(),
+            None => main_transcript_of(of)
+                .unwrap_or_else(|| delegation.builder.files.place.transcript()),
             Some(id) if recall::is_id(id) => agent_files(delegation, id).transcript,
             Some(id) => return Err(InheritError::NoAgent(id.clone())),
         };
@@ -169,7 +178,7 @@ impl Source {
         if level >= MOST_LEVELS {
             return Err(self.missing());
         }
-        let source = Self::read(delegation, parent.as_ref())?;
+        let source = Self::read(delegation, &self.path, parent.as_ref())?;
         let conversation = source.conversation(delegation, context.record, level + 1)?;
         let shared_blocks = conversation.open_calls().len() + 1;
         Ok(transcript::load_behind(&Inherited { conversation, shared_blocks }, part).conversation)

@@ -152,7 +152,7 @@ pub(crate) fn skills(
     }
     let catalog = delegation.definitions.skills_now();
     let effort = delegation.builder.settings.effort.map(AgentEffort::Level);
-    let preload = Preload { catalog: &catalog, project_dir, session: shared.id, effort };
+    let preload = Preload { catalog: &catalog, project_dir, session: shared.id(), effort };
     let loaded = preload.for_agent(definition);
     problems.extend(loaded.problems.iter().map(ToString::to_string));
     let mut hooks = Vec::new();

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use centurion_protocol::{
-    AgentId, Outcome, RecordId, ReportedUsage, Timestamp, ToolUseId, bounded,
+    AgentId, Outcome, RecordId, ReportedUsage, SessionId, Timestamp, ToolUseId, bounded,
 };
 use centurion_team::Frame;
-use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -81,10 +81,51 @@ pub(crate) fn is_id(id: &AgentId) -> bool {
 
 /// The paths of the transcripts of the session's agents.
 fn transcripts(delegation: &Delegation) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(&delegation.builder.files.agents_dir).into_iter().flatten();
+    let entries = std::fs::read_dir(delegation.builder.files.place.agents_dir());
+    let entries = entries.into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|it| it == "jsonl"));
     paths
+}
+
+/// The subtype of the note by which a transcript gives its agents away, because its conversation began anew.
+pub(crate) const LEFT: &str = "session_left";
+/// The subtype of the note with which the transcript of such a session begins.
+pub(crate) const CARRIED: &str = "session_begun_anew";
+
+/// The session that a conversation continued as, and the agents that went along.
+#[derive(Deserialize)]
+struct LeftNote {
+    to: SessionId,
+    agents: HashSet<AgentId>,
+}
+
+/// The session that a conversation began anew from, and the agents that came along.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct CarriedNote {
+    pub(crate) from: SessionId,
+    /// The directory for large outputs of the process.
+    pub(crate) outputs: PathBuf,
+    pub(crate) agents: Vec<CarriedAgent>,
+}
+
+/// An agent whose transcript stands with those of an earlier session.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CarriedAgent {
+    pub(crate) id: AgentId,
+    pub(crate) transcript: PathBuf,
+    /// Its run at that time. The ends of earlier ones were told.
+    pub(crate) run: String,
+    /// Whether the end of that run was told.
+    pub(crate) is_told: bool,
+}
+
+impl CarriedNote {
+    /// The note that a transcript begins with; `None` for nearly all transcripts.
+    pub(crate) fn read(transcript: &[u8]) -> Option<Self> {
+        notes::<Self>(transcript, CARRIED).next().map(|(_, note)| note.data)
+    }
 }
 
 /// Facts about other agents in the transcript of the main agent. The session reads them when it opens the transcript.
@@ -96,15 +137,60 @@ pub(crate) struct MainRecord {
     frames: Vec<Frame>,
     /// The mail that it had accepted and not read.
     unread: Vec<Mail>,
+    /// The agents that another session has taken over.
+    left: HashSet<AgentId>,
+    /// The agents that came from another session.
+    carried: Vec<CarriedAgent>,
 }
 
 impl MainRecord {
-    pub(crate) fn read(transcript: &[u8]) -> Self {
+    /// Reads a transcript that is at this path.
+    pub(crate) fn read(transcript: &[u8], path: &Path) -> Self {
+        // Agents are given away once the other session has written down that it took them.
+        let is_taken = |to: SessionId| {
+            let other = read(&path.with_file_name(format!("{to}.jsonl")));
+            other.is_some_and(|other| CarriedNote::read(&other).is_some())
+        };
+        let (mut since, mut left) = (0, HashSet::new());
+        for (at, note) in notes::<LeftNote>(transcript, LEFT) {
+            if is_taken(note.data.to) {
+                since = at;
+                left.extend(note.data.agents);
+            }
+        }
+        let news = transcript.get(since..).unwrap_or_default();
         Self {
             delivered: delivered_in(transcript).collect(),
-            frames: mail::frames(transcript),
-            unread: mail::waiting(transcript),
+            frames: mail::frames(news),
+            unread: mail::waiting(news),
+            left,
+            carried: CarriedNote::read(transcript).map(|note| note.agents).unwrap_or_default(),
         }
+    }
+
+    /// The transcripts of the agents that belong to it.
+    fn transcripts(&self, delegation: &Delegation) -> Vec<PathBuf> {
+        let mut paths = transcripts(delegation);
+        let is_left = |path: &Path| {
+            let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+            name.strip_prefix("agent-").is_some_and(|id| self.left.contains(&AgentId::new(id)))
+        };
+        paths.retain(|path| !is_left(path));
+        let carried = self.carried.iter().filter(|it| !self.left.contains(&it.id));
+        paths.extend(carried.map(|it| it.transcript.clone()));
+        paths
+    }
+
+    /// The ends of an agent that were told in the session that it came from.
+    fn told_before(&self, agent: &ToldEnds) -> Vec<RecordId> {
+        let Some(carried) = self.carried.iter().find(|it| it.id == agent.id) else {
+            return Vec::new();
+        };
+        let is_earlier = |ended: &&Ended| ended.run.id != carried.run;
+        let before = agent.ends.iter().take_while(is_earlier).map(|ended| ended.end.notification);
+        let last = agent.ends.iter().find(|ended| ended.run.id == carried.run);
+        let last = last.filter(|_| carried.is_told).map(|ended| ended.end.notification);
+        before.chain(last).collect()
     }
 }
 
@@ -113,13 +199,14 @@ impl MainRecord {
 /// each agent once, and so blocks.
 pub(crate) fn restore(shared: &Arc<Shared>, main: MainRecord) {
     let delegation = &shared.delegation;
-    let MainRecord { mut delivered, frames, unread } = main;
+    let mut delivered = main.delivered.clone();
     let mut told: Vec<ToldEnds> = Vec::new();
-    for path in transcripts(delegation) {
+    for path in main.transcripts(delegation) {
         let Some(text) = read(&path) else { continue };
         let agent = ToldEnds::read(shared, path, &text);
         let own = |id: &RecordId| agent.as_ref().is_some_and(|it| it.has_end(*id));
         delivered.extend(delivered_in(&text).filter(|id| !own(id)));
+        delivered.extend(agent.iter().flat_map(|agent| main.told_before(agent)));
         told.extend(agent);
     }
     // A name means the agent that got it last.
@@ -128,7 +215,7 @@ pub(crate) fn restore(shared: &Arc<Shared>, main: MainRecord) {
     let spent = spending::by_agent(&runs);
     let entered = told.into_iter().filter_map(|told| told.enter(shared, delegation, &spent));
     let entered: Vec<RecalledTask> = entered.collect();
-    reopen_requests(shared, &entered, &frames);
+    reopen_requests(shared, &entered, &main.frames);
     for RecalledTask { task, ends, .. } in entered {
         for Ended { run, end } in ends {
             if !delivered.contains(&end.notification) {
@@ -136,7 +223,7 @@ pub(crate) fn restore(shared: &Arc<Shared>, main: MainRecord) {
             }
         }
     }
-    for mail in unread {
+    for mail in main.unread {
         shared.queue.push(mail.item(None, Arrival::AtBeginning));
     }
 }
@@ -452,7 +539,7 @@ pub(super) fn append_end(shared: &Shared, task: &Task, run: &str, end: &End) {
     let stamp = Stamp {
         agent: Some(task.id.clone()),
         cwd: task.spec.cwd.display().to_string(),
-        ..delegation.builder.stamp.clone()
+        ..delegation.builder.stamp()
     };
     let written = TranscriptFile::open(&task.transcript).and_then(|file| {
         let world = Arc::clone(&shared.world);

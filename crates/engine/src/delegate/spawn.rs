@@ -428,11 +428,15 @@ fn new_run(shared: &Shared, asker: &Agent, call: ToolUseId, prompt: String) -> T
     }
 }
 
-/// The paths of an agent's transcript and output.
+/// The paths of an agent's transcript and output. An agent that is known keeps its own.
 pub(crate) fn agent_files(delegation: &Delegation, id: &AgentId) -> Files {
+    if let Some(task) = delegation.find(id.as_str()) {
+        let (transcript, output) = (task.transcript.clone(), task.output.path().to_owned());
+        return Files { transcript, output };
+    }
     let builder = &delegation.builder;
     Files {
-        transcript: builder.files.agents_dir.join(format!("agent-{id}.jsonl")),
+        transcript: builder.files.place.agents_dir().join(format!("agent-{id}.jsonl")),
         output: builder.files.output_dir.join("tasks").join(format!("{id}.output")),
     }
 }
@@ -441,7 +445,7 @@ fn stamp(delegation: &Delegation, spec: &AgentSpec, id: &AgentId) -> Stamp {
     Stamp {
         agent: Some(id.clone()),
         cwd: spec.cwd.display().to_string(),
-        ..delegation.builder.stamp.clone()
+        ..delegation.builder.stamp()
     }
 }
 

@@ -259,6 +259,7 @@ impl Permissions {
             policy.ask.clone_from(&rules.ask);
             policy.deny.clone_from(&rules.deny);
             policy.directories.clone_from(&rules.directories);
+            policy.readable.clone_from(&rules.readable);
             policy.server_modes.clone_from(&rules.server_modes);
         }
     }
@@ -303,6 +304,11 @@ impl Permissions {
     /// Has the agent work apart from checkouts, or no longer so.
     pub(crate) fn work_apart(&self, apart: Option<Apart>) {
         self.state_mut().policy.role.apart = apart;
+    }
+
+    /// Lets agents read these paths without a question, as far as no rule speaks against it.
+    pub(crate) fn let_read(&self, paths: Vec<PathBuf>) {
+        self.amend(|state| state.policy.readable.extend(paths));
     }
 
     /// Tells whether a path is where agents of the session work.

@@ -14,6 +14,8 @@ use centurion_journal::{Journal, JournalError};
 
 const CREATED: &str = "schedule_created";
 const DELETED: &str = "schedule_deleted";
+/// The field of a note that says until when nothing is pending.
+const TOLD: &str = "told";
 
 /// A schedule that a journal holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +27,19 @@ pub(crate) struct Kept {
 
 pub(super) fn created(journal: &Journal, schedule: &Schedule) -> Result<(), JournalError> {
     journal.note(CREATED, &json!(schedule)).map(drop)
+}
+
+/// Notes a schedule in another journal than the first. Nothing of it is pending from before `told`, if that is given.
+pub(super) fn continued(
+    journal: &Journal,
+    schedule: &Schedule,
+    told: Option<Timestamp>,
+) -> Result<(), JournalError> {
+    let mut note = json!(schedule);
+    if let Some(told) = told {
+        note[TOLD] = json!(protocol::Timestamp::from(told));
+    }
+    journal.note(CREATED, &note).map(drop)
 }
 
 pub(super) fn deleted(journal: &Journal, id: &str) -> Result<(), JournalError> {
@@ -73,8 +88,12 @@ impl ScheduleLine {
     fn fold(self, kept: &mut Vec<Kept>) {
         match self.subtype.as_deref() {
             Some(CREATED) => {
+                let told = self.data.get(TOLD).map(protocol::Timestamp::deserialize);
+                let told = told.and_then(Result::ok).map(|told| *told);
                 let schedule = serde_json::from_value::<Schedule>(self.data);
-                kept.extend(schedule.map(|it| Kept { told: *it.created, schedule: it }));
+                kept.extend(
+                    schedule.map(|it| Kept { told: told.unwrap_or(*it.created), schedule: it }),
+                );
             }
             Some(DELETED) => kept.retain(|it| self.data["id"] != it.schedule.id),
             // A turn, or the note of one that a hook kept out.

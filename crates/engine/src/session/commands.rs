@@ -13,8 +13,8 @@ pub(super) mod show;
 mod talk;
 
 use centurion_journal::JournalError;
-use centurion_protocol::Outcome;
 use centurion_protocol::sdk::{EventBody, System};
+use centurion_protocol::{Outcome, RecordId, is_hidden};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -64,7 +64,7 @@ impl Session {
             return Ok(false);
         }
         self.note_command(item, &typed)?;
-        let end = self.run_built_in(run, &typed, cancel).await?;
+        let end = self.run_built_in(run, item.id, &typed, cancel).await?;
         if let CommandEnd::Said(content) = &end
             && !content.is_empty()
         {
@@ -87,18 +87,23 @@ impl Session {
     async fn run_built_in(
         &mut self,
         run: &mut Run,
+        item: RecordId,
         typed: &Typed<'_>,
         cancel: &CancellationToken,
     ) -> Result<CommandEnd, JournalError> {
         let shared = &self.shared;
         if let Some(list) = self.listed(typed.name) {
-            return Ok(narrowed(typed, list));
+            return Ok(narrowed(typed, &list));
         }
         Ok(match (typed.name, typed.arguments) {
             ("add-dir", path) => self.add_directory(path).await,
-            ("btw", question) => talk::ask_aside(shared, question, cancel).await,
+            ("btw", question) => {
+                // A conversation of an earlier process has asked nothing yet in this one.
+                self.driver.keep_end(run);
+                talk::ask_aside(shared, question, cancel).await
+            }
             ("cd", path) => self.change_directory(path).await,
-            ("clear", "") => self.clear(cancel).await?,
+            ("clear", "") => self.clear(run, item, cancel).await?,
             ("context", "") => CommandEnd::Said(self.context()),
             ("cost" | "usage", "") => CommandEnd::Said(show::cost(shared)),
             ("export", file) => self.export(file),
@@ -137,8 +142,12 @@ impl Session {
 }
 
 /// Leaves of a list the lines that have the words in them that were typed behind its command.
-fn narrowed(typed: &Typed<'_>, list: String) -> CommandEnd {
+///
+/// Much of a list is the words of others, who must not command the terminal that it is shown on.
+fn narrowed(typed: &Typed<'_>, list: &str) -> CommandEnd {
     let Typed { name, arguments: words } = typed;
+    let is_shown = |it: &char| *it == '\n' || !(it.is_control() || is_hidden(*it));
+    let list: String = list.chars().filter(is_shown).collect();
     if words.is_empty() {
         return CommandEnd::Said(list);
     }

@@ -11,7 +11,7 @@ use centurion_hooks::HookSet;
 use centurion_mcp::Connection;
 use centurion_permissions::Mode;
 use centurion_protocol::sdk::InitPlugins;
-use centurion_protocol::{Block, RecordId, SessionId, Thinking};
+use centurion_protocol::{Block, CurrentSession, RecordId, SessionId, Thinking};
 use centurion_tools::{Rewind, RewindError, StopError};
 
 use super::commands::show;
@@ -67,8 +67,14 @@ impl Handle {
         self.0.queue.withdraw(id)
     }
 
+    /// The id of the session. A conversation that begins anew has another one.
     pub fn id(&self) -> SessionId {
-        self.0.id
+        self.0.id()
+    }
+
+    /// The id, for those that look at it later and must not keep the session alive.
+    pub fn current_session(&self) -> CurrentSession {
+        self.0.delegation.builder.files.place.current()
     }
 
     /// Names the session.

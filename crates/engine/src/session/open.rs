@@ -11,8 +11,8 @@ use centurion_config::agents::{ActiveAgent, AgentCatalog};
 use centurion_hooks::HookScope;
 use centurion_journal::transcript::{Loaded, NotOneTurn, UsedSkill};
 use centurion_journal::{Journal, JournalError, Stamp};
-use centurion_protocol::RecordId;
 use centurion_protocol::sdk::{Init, InitPlugins};
+use centurion_protocol::{RecordId, SessionId};
 use centurion_tools::{
     ChangeLog, Checkpoints, DynTool, PreviewFormat, ReadState, builtin_under, resolve,
 };
@@ -20,6 +20,7 @@ use thiserror::Error;
 
 use self::begins_in::{BeginsIn, enter_worktree};
 use self::record::{Noted, open_journal};
+use super::anew;
 use super::main_agent::{self, MainAgent};
 use super::memory::MainMemory;
 use super::results::Results;
@@ -33,8 +34,9 @@ use crate::agent::isolation::entered::EnterError;
 use crate::agent::lead_link::LeadLink;
 use crate::agent::meant;
 use crate::agent::member_frames::FromMember;
-use crate::agent::member_processes::{LeadFiles, MemberProcesses};
+use crate::agent::member_processes::MemberProcesses;
 use crate::agent::peers::Peers;
+use crate::agent::session_place::SessionPlace;
 use crate::agent::session_tasks::SessionTasks;
 use crate::agent::shared::{Shared, SharedParts};
 use crate::agent::skills::AgentSkills;
@@ -97,7 +99,7 @@ impl Session {
     pub async fn open(mut options: Options) -> Result<Self, OpenError> {
         let environment = observe(&options).await;
         let stamp = stamp(&mut options, &environment);
-        let (journal, mut loaded, Noted { schedules, worktree, agents }) =
+        let (journal, mut loaded, Noted { schedules, worktree, agents, came_from }) =
             open_journal(&options, stamp.clone())?;
         let earlier = EarlierState::take(&mut loaded);
         if let Some(model) = loaded.model.as_ref().filter(|_| options.restores_model) {
@@ -105,12 +107,12 @@ impl Session {
         }
         let (begins, is_resumed) =
             (options.start.source(), matches!(options.start, Start::Resume(_)));
-        let shared = build_shared(&mut options, environment, stamp, &journal);
+        let shared = build_shared(&mut options, environment, stamp, &journal, came_from.as_deref());
         shared.set_title(loaded.title.clone());
         let asked = asked_agent(&options, &loaded, &shared)?;
         let identity = Arc::new(main_agent::identity(asked.as_ref()));
         let (flags, mode) = (options.agents.flags, shared.delegation.rules.mode);
-        let begins_in = BeginsIn::new(options.agents.begins_in, asked.as_ref(), shared.id);
+        let begins_in = BeginsIn::new(options.agents.begins_in, asked.as_ref(), shared.id());
         let asked_for = (flags.clone(), options.prompt.clone());
         let mut main = MainAgent::plain(options.settings, options.prompt, mode);
         if let Some(agent) = &asked {
@@ -243,11 +245,12 @@ fn build_shared(
     environment: Environment,
     stamp: Stamp,
     journal: &Arc<Journal>,
+    came_from: Option<&Path>,
 ) -> Arc<Shared> {
     // The model may read the files that the session keeps for it.
-    let kept = [&options.storage.output_dir, &agents_dir(&options.storage)].map(|it| resolve(it));
-    let record = options.storage.transcript.as_deref().map(resolve);
-    options.permission.policy.readable.extend(kept.into_iter().chain(record));
+    let readable = anew::readable(&place(options.start.id(), &options.storage));
+    let kept = std::iter::once(resolve(&options.storage.output_dir)).chain(readable);
+    options.permission.policy.readable.extend(kept.chain(came_from.map(resolve)));
     let permissions = Permissions::new(
         std::mem::take(&mut options.permission.policy),
         options.permission.bypass,
@@ -281,12 +284,9 @@ fn build_shared(
     }
     let above = lead.clone().map(|lead| lead as Arc<dyn AccountsAbove>);
     let processes = options.agents.member_processes.take();
-    let (transcript, output_dir) = (&options.storage.transcript, &options.storage.output_dir);
-    let member_processes = processes.zip(transcript.clone()).map(|(it, transcript)| {
-        let keeps_files = options.storage.file_history.is_some();
-        let files = LeadFiles { transcript, output_dir: output_dir.clone(), keeps_files };
-        MemberProcesses::new(it, options.start.id(), options.base.cwd.clone(), files)
-    });
+    let processes = processes.filter(|_| options.storage.transcript.is_some());
+    let member_processes =
+        processes.map(|it| MemberProcesses::new(it, options.start.id(), options.base.cwd.clone()));
     let queue = Queue::new(delivery_watch(lead.as_ref(), team.as_ref()));
     let shared = Arc::new_cyclic(|session| {
         let checkpoints = checkpoints(options, journal);
@@ -294,7 +294,6 @@ fn build_shared(
             Arc::new(agent_builder(options, session, environment, stamp, checkpoints, journal));
         let definitions = Arc::clone(&options.agents.definitions);
         Shared::new(SharedParts {
-            id: options.start.id(),
             world: Arc::clone(&options.base.world),
             view: Arc::clone(&options.view),
             queue,
@@ -355,6 +354,7 @@ fn agent_builder(
     let users_env_file = options.base.env.get("CLAUDE_ENV_FILE").map(PathBuf::from);
     let tools = tools(options);
     let (storage, agents) = (&options.storage, &mut options.agents);
+    let place = place(options.start.id(), storage);
     AgentBuilder {
         guard: options.base.guard.clone(),
         isolator: Isolator::new(
@@ -362,7 +362,7 @@ fn agent_builder(
             options.permission.sandbox.clone(),
             options.base.guard.clone(),
             (Arc::clone(&options.base.env), &options.base.cwd),
-            options.start.id(),
+            place.current(),
         ),
         confinement: Confinement {
             sandbox: options.permission.sandbox.clone(),
@@ -374,16 +374,15 @@ fn agent_builder(
         environment,
         project: options.base.project.clone(),
         memory: options.memory.take().map(Arc::new),
-        stamp,
+        first_stamp: stamp,
         files: SessionFiles {
             recording: storage.recording(),
             output_dir: storage.output_dir.clone(),
             env_files: users_env_file.into_iter().chain([env_file]).collect(),
             known: Arc::default(),
             checkpoints,
-            agents_dir: agents_dir(storage),
+            place,
             journal: Arc::clone(journal),
-            transcript: storage.transcript.clone().unwrap_or_default(),
             memories: agents.memory.take(),
         },
         settings: options.settings.clone(),
@@ -446,7 +445,7 @@ async fn restore_work(
         if let Err(fault) = tokio::task::spawn_blocking(restoring).await {
             tracing::error!(%fault, "the agents of earlier processes could not be restored");
         }
-        if let Some(tasks) = &shared.delegation.task_list {
+        if let Some(tasks) = shared.delegation.task_list() {
             tasks.release(shared).await;
         }
         // In a session without schedules they stay in the journal.
@@ -501,12 +500,9 @@ fn names(catalog: &AgentCatalog) -> String {
     shown.map(|agent| agent.definition.name.value.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The directory of the agents' transcripts: beside the session's own, in the layout that readers know.
-fn agents_dir(storage: &Storage) -> PathBuf {
-    match &storage.transcript {
-        Some(transcript) => transcript.with_extension("").join("subagents"),
-        None => storage.output_dir.join("subagents"),
-    }
+/// The place of a session's transcripts.
+fn place(id: SessionId, storage: &Storage) -> SessionPlace {
+    SessionPlace::new(id, storage.transcript.clone(), &storage.output_dir)
 }
 
 /// The stamp of every record of the main agent.

@@ -31,12 +31,12 @@ pub(super) fn rewind_between_turns(
     if shared.delegation.has_running() {
         return Err(RewindError::AtWork);
     }
-    let transcript = bounded::read_file(&builder.files.transcript, MOST_TRANSCRIPT)
+    let transcript = bounded::read_file(&builder.files.place.transcript(), MOST_TRANSCRIPT)
         .map_err(RewindError::Transcript)?;
     let history = FileHistory::read(&transcript);
     let prompt = history.find(prompt).ok_or(RewindError::NoSuchPrompt(prompt))?;
     if is_trial {
-        return Ok(Rewind::plan(&history, prompt, checkpoints.directory()));
+        return Ok(Rewind::plan(&history, prompt, &checkpoints.directory()));
     }
     // The undone changes can be brought back as well.
     let Ok(_) = checkpoints.begin(|| Ok::<_, Infallible>(shared.world.record_id()));

@@ -59,7 +59,7 @@ impl Session {
     /// Tells hosts that records are lost because there is no room for them.
     fn tell_lost(&self, error: &JournalError) {
         let Some(error_code) = error.lack_of_room() else { return };
-        let (lost, transcript_session_ids) = (["transcript"], [self.shared.id]);
+        let (lost, transcript_session_ids) = (["transcript"], [self.shared.id()]);
         let event = SessionWritesLost { error_code, lost, transcript_session_ids };
         self.shared.show(EventBody::System(System::SessionWritesLost(event)));
     }
@@ -274,7 +274,7 @@ impl Session {
     }
 
     /// Notes which agent the session runs as, for a later resume.
-    fn record_agent(&self) -> Result<(), JournalError> {
+    pub(super) fn record_agent(&self) -> Result<(), JournalError> {
         if let Some(kind) = &self.driver.identity().kind {
             self.driver.journal.note(MAIN_AGENT, &json!({"agent": kind}))?;
         }

@@ -25,7 +25,8 @@ pub(super) async fn ask(shared: &Shared, question: &str) -> Result<String, Aside
     if question.trim().is_empty() {
         return Err(AsideError::NoQuestion);
     }
-    let point = shared.main_point().ok_or(AsideError::NoConversation)?;
+    let point = shared.main_point().filter(|point| !point.prefix.conversation.is_empty());
+    let point = point.ok_or(AsideError::NoConversation)?;
     let fork = InternalFork::after_conversation(
         shared,
         &point,

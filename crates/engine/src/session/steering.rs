@@ -190,7 +190,7 @@ impl Handle {
     /// The transcript of an agent; `None` is the main agent's.
     pub fn transcript(&self, agent: Option<&str>) -> Option<PathBuf> {
         let delegation = &self.0.delegation;
-        let Some(agent) = agent else { return Some(delegation.builder.files.transcript.clone()) };
+        let Some(agent) = agent else { return Some(delegation.builder.files.place.transcript()) };
         let id = delegation.id_of(agent);
         recall::is_id(&id).then(|| spawn::agent_files(delegation, &id).transcript)
     }

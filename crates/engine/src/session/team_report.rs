@@ -90,7 +90,7 @@ impl Handle {
         Some(TeamReport {
             name: team.name().to_string(),
             members: everyone.iter().map(|task| member(team, task)).collect(),
-            tasks: delegation.task_list.as_ref().map(|list| list.everything()).unwrap_or_default(),
+            tasks: delegation.task_list().map(|list| list.everything()).unwrap_or_default(),
             mail,
         })
     }

@@ -96,7 +96,8 @@ fn write(shared: &Arc<Shared>, team: &Team, view: &TeamView) -> io::Result<()> {
         return Ok(());
     }
     let mut late = None;
-    if let Some((lists, tasks)) = shared.delegation.task_list.as_ref().map(|tasks| tasks.all()) {
+    let list = shared.delegation.task_list();
+    if let Some((lists, tasks)) = list.as_ref().map(|tasks| tasks.all()) {
         late = view.write_tasks(&name, lists, &tasks).err();
     }
     let files = view.files(&name);
@@ -118,7 +119,7 @@ fn take_in(shared: &Arc<Shared>, to: Option<&Arc<Task>>, messages: Vec<AppendedM
     }
     let transcript = match to {
         Some(task) => task.transcript.clone(),
-        None => shared.delegation.builder.files.transcript.clone(),
+        None => shared.delegation.builder.files.place.transcript(),
     };
     let known: HashSet<RecordId> = TranscriptFile::open_shared(&transcript)
         .and_then(|mut file| file.read())
@@ -147,7 +148,7 @@ fn config(shared: &Shared, team: &Team, view: &TeamView) -> Value {
         "joinedAt": created,
         "tmuxPaneId": "leader",
         "subscriptions": [],
-        "cwd": shared.delegation.builder.stamp.cwd,
+        "cwd": shared.delegation.builder.first_stamp.cwd,
         "backendType": "in-process",
     })];
     for task in team.members() {
@@ -176,7 +177,8 @@ fn config(shared: &Shared, team: &Team, view: &TeamView) -> Value {
         "name": name,
         "createdAt": created,
         "leadAgentId": format!("{LEAD}@{name}"),
-        "leadSessionId": shared.id,
+        // A team keeps the session that its process began with: the files of a team belong to one lead.
+        "leadSessionId": shared.delegation.builder.first_stamp.session,
         "leadProcess": {"pid": std::process::id()},
         "members": members,
     });

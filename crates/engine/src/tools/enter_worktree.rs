@@ -32,7 +32,7 @@ impl EnterWorktree {
     fn name(&self, input: &EnterWorktreeInput) -> Result<String, ToolError> {
         match &input.name {
             Some(name) => Ok(name.clone()),
-            None => Ok(usual_name(self.0.session()?.id)),
+            None => Ok(usual_name(self.0.session()?.id())),
         }
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct TaskDesk {
 impl TaskDesk {
     pub(crate) fn of(agent: &Agent) -> Result<Self, ToolError> {
         let shared = agent.session()?;
-        let tasks = shared.delegation.task_list.clone();
+        let tasks = shared.delegation.task_list_of(agent.identity.id.as_ref());
         let tasks = tasks.ok_or_else(|| ToolError::failed("this session has no task list"))?;
         Ok(Self { shared, tasks, worker: TaskWorker(agent.identity.task_name()) })
     }

@@ -199,7 +199,7 @@ impl InternalFork {
             max_tokens: max_tokens.min(info.max_output),
             thinking: self.thinking,
             effort: self.effort,
-            session: shared.id,
+            session: shared.id(),
             agent: self.agent,
             parent_agent: self.parent_agent,
         };

@@ -164,7 +164,7 @@ pub(crate) async fn invoke(
     let invocation = Invocation {
         arguments,
         project_dir: shared.delegation.builder.project_of(&root),
-        session: shared.id,
+        session: shared.id(),
         effort: effort.or(agent.starter(root.clone()).effort.map(AgentEffort::Level)),
     };
     let expanded = expand(&definition.template(), &invocation);

@@ -69,6 +69,14 @@ pub const BUILT_IN_COMMANDS: &[BuiltInCommand] = &[
     built_in("usage", "", "Show what the session has cost, by model"),
 ];
 
+/// Other names that people know commands by, where no skill has them.
+const ALIASES: [(&str, &str); 3] = [("bashes", "tasks"), ("new", "clear"), ("reset", "clear")];
+
+/// The command that another name means.
+fn alias(name: &str) -> Option<&'static str> {
+    ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, command)| *command)
+}
+
 /// Tells whether the program carries out a command of this name.
 pub(crate) fn is_built_in(name: &str) -> bool {
     BUILT_IN_COMMANDS.iter().any(|command| command.name == name)
@@ -112,7 +120,8 @@ impl<'t> Typed<'t> {
             let name = rest.get(..rest.len() - behind.len())?;
             Some(Self { name, arguments: behind.trim() })
         });
-        longest.or(plain)
+        let meant = |it: Self| Self { name: alias(it.name).unwrap_or(it.name), ..it };
+        longest.or(plain.map(meant))
     }
 
     /// The text that an item is, if a person typed nothing else.

@@ -93,7 +93,7 @@ async fn an_approved_plan_is_told_once_behind_every_compaction_also_in_a_later_p
     let sent = text(&last.asked[0]);
     assert!(sent.contains("NEW-WORDS") && !sent.contains("PLAN-WORDS"), "{sent}");
     // And none does when the conversation begins anew.
-    compacted.resume(&told, "/clear").await;
+    let told = compacted.resume(&told, "/clear").await;
     let cleared = Bench { seed: 60, ..later(&[json!("A."), json!("B.")], compacted) };
     cleared.resume(&told, "one").await;
     cleared.resume(&told, "/compact").await;

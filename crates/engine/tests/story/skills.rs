@@ -309,15 +309,15 @@ async fn the_program_carries_out_its_own_commands_without_a_model() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clear_begins_a_new_conversation_and_the_transcript_keeps_the_old_one() {
+async fn clear_begins_a_new_conversation_in_a_transcript_of_its_own() {
     let bench = bench(&json!({"lead": ["first answer"], "then": ["second answer"]}));
     let told = talk(&bench, &["@@lead one", "/clear", "@@then two"]).await;
     assert_eq!(told.asked.len(), 2);
     let second = said(&told.asked[1]);
     assert!(!second.contains("first answer") && second.contains("@@then two"), "{second}");
-    assert!(std::fs::read_to_string(&told.transcript).unwrap().contains("first answer"));
-    let resets = told.of("conversation_reset", None);
-    assert!(matches!(resets[..], [reset] if reset["new_conversation_id"].is_string()));
+    let first = bench.transcript(SeededWorld::new(bench.seed).session_id());
+    assert!(std::fs::read_to_string(&first).unwrap().contains("first answer"));
+    assert!(!std::fs::read_to_string(&told.transcript).unwrap().contains("first answer"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,23 +1,36 @@
 //! Telling a host that the session waits for its answer, where the host wants to know.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use centurion_protocol::SessionId;
 use centurion_protocol::sdk::{Event, EventBody, System};
+use centurion_protocol::{CurrentSession, SessionId};
 
 use super::HostChannel;
 
 /// Whether the session waits for an answer of the host.
 pub(super) struct WaitState {
-    /// `None` where the host does not want to know.
-    session: Option<SessionId>,
+    /// The session when it began; `None` where the host does not want to know.
+    begun: Option<SessionId>,
+    /// The session now.
+    current: OnceLock<CurrentSession>,
     /// The number of questions that wait.
     questions: AtomicUsize,
 }
 
 impl WaitState {
     pub(super) fn new(session: Option<SessionId>) -> Self {
-        Self { session, questions: AtomicUsize::new(0) }
+        Self { begun: session, current: OnceLock::new(), questions: AtomicUsize::new(0) }
+    }
+
+    pub(super) fn follow(&self, session: CurrentSession) {
+        // A channel belongs to one process, which has one session at a time.
+        let _ = self.current.set(session);
+    }
+
+    /// The session that the host is told about, if it wants to know.
+    fn session(&self) -> Option<SessionId> {
+        Some(self.current.get().map_or(self.begun?, CurrentSession::id))
     }
 }
 
@@ -33,7 +46,7 @@ impl HostChannel {
     }
 
     fn tell_state(&self, state: &'static str) {
-        if let Some(session) = self.state.session {
+        if let Some(session) = self.state.session() {
             let body = EventBody::System(System::SessionStateChanged { state });
             let uuid = self.world.record_id();
             self.output.json_line(&Event { body, session_id: session, uuid });

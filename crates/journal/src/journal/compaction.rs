@@ -74,12 +74,13 @@ impl Journal {
         data.preserved_messages =
             Some(PreservedMessages { anchor_uuid: anchor, all_uuids: kept.clone(), uuids: kept });
         data.last_uuid = Some(rest_ids.last().copied().unwrap_or(anchor));
-        let mut all =
-            vec![self.line(None, boundary, Body::Boundary(Boundary::new(state.last, &data)))];
+        let session = state.session;
+        let body = Body::Boundary(Boundary::new(state.last, &data));
+        let mut all = vec![self.line(session, None, boundary, body)];
         let mut parent = boundary;
         let bodies = lines.into_iter().chain(rest);
         for (id, body) in line_ids.iter().chain(&rest_ids).zip(bodies) {
-            all.push(self.line(Some(parent), *id, body));
+            all.push(self.line(session, Some(parent), *id, body));
             parent = *id;
         }
         let written = self.write(state, &all)?;

@@ -122,7 +122,7 @@ impl Rewind {
 
     /// Restores the files of a prompt.
     pub fn apply(history: &FileHistory, prompt: &Prompt, checkpoints: &Checkpoints) -> Self {
-        Self::carry_out(history, prompt, &checkpoints.directory, Some(checkpoints))
+        Self::carry_out(history, prompt, &checkpoints.directory(), Some(checkpoints))
     }
 
     fn carry_out(

@@ -64,7 +64,7 @@ pub(super) fn of_commands(
     let mut set = |name: &str, value: String| variables.insert(name.to_owned(), value);
     set("CENTURION", "1".to_owned());
     set("CLAUDECODE", "1".to_owned());
-    set("CLAUDE_CODE_SESSION_ID", config.session.to_string());
+    set("CLAUDE_CODE_SESSION_ID", config.session.id().to_string());
     set("CLAUDE_PROJECT_DIR", config.project_dir.to_string_lossy().into_owned());
     set_git_configuration(&mut variables);
     variables

@@ -29,7 +29,8 @@ pub(super) fn event(model: &mut Model, event: &EventBody, effects: &mut Vec<Effe
         EventBody::User(user) => input(model, user),
         EventBody::StreamEvent(piece) if piece.agent_id.is_none() => answer::piece(model, piece),
         EventBody::Result(result) => turn_ended(model, result, effects),
-        EventBody::ConversationReset { .. } => {
+        EventBody::ConversationReset { new_conversation_id, .. } => {
+            model.facts.session = Some(*new_conversation_id);
             model.talk.print_apart([Line::from("─ a new conversation ─")]);
             model.facts.context = 0;
         }

@@ -111,7 +111,7 @@ impl ServedAgents {
         let run = Work { session, lasting, watch };
         let result = run.drive(request.prompt, caller, told).await;
         drop(turn);
-        let Some(result) = result else {
+        let Some((id, result)) = result else {
             return Ok(failure(NOT_BEGUN.to_owned()));
         };
         *self.spent.lock() += result.total_cost_usd;
@@ -159,13 +159,14 @@ struct Work {
 }
 
 impl Work {
-    /// Runs until there is a result, and tells the caller of each step. `None` if nothing ran.
+    /// Runs until there is a result, and tells the caller of each step. `None` if nothing ran, and else the session that
+    /// it is of.
     async fn drive(
         mut self,
         prompt: String,
         caller: Caller,
         told: mpsc::Receiver<String>,
-    ) -> Option<RunResult> {
+    ) -> Option<(SessionId, RunResult)> {
         let handle = self.session.handle();
         if let Some(answerer) = &caller.answerer {
             handle.attach(Arc::clone(answerer));
@@ -187,6 +188,8 @@ impl Work {
                 }
             }
         }
+        // Its conversation may have begun anew.
+        let id = handle.id();
         let result = self.watch.result.lock().take();
         // No steps are sent any more once these are gone.
         let Self { session, lasting, watch } = self;
@@ -195,7 +198,7 @@ impl Work {
             let _ = tokio::time::timeout(LAST_STEPS, telling).await;
         }
         lasting.pool.shutdown().await;
-        result
+        result.map(|result| (id, result))
     }
 }
 

@@ -252,3 +252,31 @@ fn costs_and_windows_are_shown_for_each_agent() {
     tty.send("\x04");
     assert_eq!(tty.assert_restored(), Some(0));
 }
+
+#[test]
+fn a_conversation_that_a_person_cleared_is_a_session_in_the_list() {
+    // context.md 6
+    let stage = Stage::new(&json!({
+        "lead": ["the answer is 42"],
+        "other": ["something else"],
+    }));
+    let mut tty = open(&stage, &[]);
+    tty.send("FIRST-WORDS @@lead\r");
+    tty.see("the answer is 42");
+    tty.wait("rest", |screen| !screen.contains("esc stops"));
+    tty.send("/clear\r");
+    tty.see("a new conversation");
+    tty.send("MORE-WORDS @@other\r");
+    tty.see("something else");
+    tty.wait("rest", |screen| !screen.contains("esc stops"));
+    let with = |text: &str| -> usize {
+        let paths = stage.program.transcripts();
+        let texts = paths.iter().map(|path| std::fs::read_to_string(path).unwrap());
+        texts.filter(|it| it.contains(text)).count()
+    };
+    assert_eq!((with("FIRST-WORDS"), with("MORE-WORDS")), (1, 1));
+    assert_eq!(stage.program.transcripts().len(), 2);
+    tty.send("/resume\r");
+    let screen = tty.see("Resume · ");
+    assert!(screen.contains("FIRST-WORDS") && screen.contains("MORE-WORDS"), "{screen}");
+}

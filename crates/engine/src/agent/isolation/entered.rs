@@ -170,6 +170,13 @@ impl Isolator {
         Some(json!(entered.now))
     }
 
+    /// Has the place of an agent noted again: another transcript continues its work.
+    pub(crate) fn note_again(&self, id: Option<&AgentId>) {
+        if let Some(entered) = self.entered.lock().get_mut(&id.cloned()) {
+            entered.is_noted = false;
+        }
+    }
+
     /// Forgets what an agent entered that has ended. The worktree stays.
     pub(crate) fn forget(&self, id: Option<&AgentId>) {
         self.entered.lock().remove(&id.cloned());
@@ -427,7 +434,7 @@ impl Isolator {
             slug: slug.clone(),
             owner: Owner {
                 agent: agent.identity.id.as_ref().map(ToString::to_string),
-                session: Some(self.session.to_string()),
+                session: Some(self.session.id().to_string()),
                 task: String::new(),
             },
             is_private: false,

@@ -263,7 +263,7 @@ impl Child {
         self.hooks.clear();
         self.driver.dispatch.agent.workspace.shells.shutdown().await;
         self.release_worktrees().await;
-        if let Some(tasks) = &self.shared.delegation.task_list {
+        if let Some(tasks) = self.shared.delegation.task_list_of(Some(&self.task.id)) {
             tasks.release(&self.shared).await;
         }
         for server in &self.servers {

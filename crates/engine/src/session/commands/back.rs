@@ -60,8 +60,8 @@ impl Session {
     /// Lists the prompts of the conversation, or goes back to one of them.
     pub(super) fn rewind(&mut self, run: &Run, words: &str) -> Result<CommandEnd, JournalError> {
         let failed = |reason: &str| Ok(CommandEnd::Failed(reason.to_owned()));
-        let transcript = &self.shared.delegation.builder.files.transcript;
-        let Ok(text) = bounded::read_file(transcript, MOST_TRANSCRIPT) else {
+        let transcript = self.shared.delegation.builder.files.place.transcript();
+        let Ok(text) = bounded::read_file(&transcript, MOST_TRANSCRIPT) else {
             return failed("this session keeps no transcript");
         };
         let history = FileHistory::read(&text);

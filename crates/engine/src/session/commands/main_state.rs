@@ -8,12 +8,15 @@ use centurion_config::memory::MemoryTracker;
 use centurion_config::skills::{ListingBudget, SkillListing};
 use centurion_hooks::events::SessionEnd;
 use centurion_journal::JournalError;
-use centurion_protocol::sdk::EventBody;
+use centurion_protocol::RecordId;
+use centurion_protocol::sdk::{EventBody, System};
 use tokio_util::sync::CancellationToken;
 
 use super::CommandEnd;
 use super::show::first_line;
 use crate::session::Session;
+use crate::session::anew::BegunAnew;
+use crate::turn::driver::Run;
 use crate::turn::model_switch::Switch;
 
 impl Session {
@@ -47,7 +50,7 @@ impl Session {
     pub(super) fn status(&self) -> String {
         let settings = &self.driver.settings;
         let mut lines = vec![
-            format!("Session: {}", self.shared.id),
+            format!("Session: {}", self.shared.id()),
             format!("Version: {}", env!("CARGO_PKG_VERSION")),
             format!("Model: {}", settings.model),
             format!("Mode: {}", self.shared.permissions.mode()),
@@ -125,18 +128,25 @@ impl Session {
         CommandEnd::Said(format!("The session is called {title} from now on."))
     }
 
-    /// Begins a new conversation. What was said stays in the transcript, and agents in the background continue. To hooks it is
-    /// the end of one session and the start of another.
+    /// Begins a new conversation, which is another session. What was said stays in the transcript of the one before, and
+    /// agents in the background continue.
     pub(super) async fn clear(
         &mut self,
+        run: &Run,
+        item: RecordId,
         cancel: &CancellationToken,
     ) -> Result<CommandEnd, JournalError> {
         self.driver.dispatch.agent.fire(&SessionEnd { reason: "clear" }, cancel).await;
-        let id = self.driver.start_conversation()?;
-        let timestamp = self.shared.world.now().into();
-        let reset =
-            EventBody::ConversationReset { new_conversation_id: id, trigger: "clear", timestamp };
-        self.shared.show_as(id, reset);
+        let BegunAnew { from, to, record } = self.begin_anew(run).await?;
+        let reset = EventBody::ConversationReset {
+            new_conversation_id: to,
+            trigger: "clear",
+            user_message_uuid: item,
+            timestamp: self.shared.world.now().into(),
+        };
+        self.shared.show_of(from, record, reset);
+        // Hosts that know a session by what it began with hear of the new one.
+        self.shared.show(EventBody::System(System::Init(Arc::clone(&self.init))));
         self.driver.begin("clear", cancel).await;
         Ok(CommandEnd::Said(String::new()))
     }

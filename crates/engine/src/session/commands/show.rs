@@ -116,14 +116,14 @@ pub(in crate::session) fn permissions(shared: &Shared) -> String {
 
 /// The sessions of this directory, the newest first.
 pub(in crate::session) fn sessions(shared: &Shared) -> String {
-    let transcript = &shared.delegation.builder.files.transcript;
+    let transcript = shared.delegation.builder.files.place.transcript();
     let Some(directory) = transcript.parent() else { return NO_SESSIONS.to_owned() };
     let Ok(entries) = std::fs::read_dir(directory) else { return NO_SESSIONS.to_owned() };
     let mut found: Vec<_> = entries
         .flatten()
         .filter(|entry| entry.path().extension().is_some_and(|it| it == "jsonl"))
         .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-        .filter(|(_, path)| path != transcript)
+        .filter(|(_, path)| *path != transcript)
         .collect();
     found.sort_by(|one, other| other.cmp(one));
     let lines = found.iter().take(MOST_SESSIONS).filter_map(|(modified, path)| {

@@ -32,5 +32,5 @@ pub(super) async fn write(
     }
     let description = description.trim_start_matches(['#', ' ']).to_owned();
     let note = NewNote { kind: NoteKind::Project, description, text: text.to_owned() };
-    Ok(notes.put_session_note(shared.id, &note, &date(shared))?)
+    Ok(notes.put_session_note(shared.id(), &note, &date(shared))?)
 }

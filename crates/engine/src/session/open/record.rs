@@ -1,6 +1,6 @@
 //! The transcript that a session continues: locked before it is read, and read once.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use centurion_journal::transcript::{self, Loaded};
@@ -9,7 +9,7 @@ use centurion_tools::share_checkpoints;
 
 use super::{FILE_HISTORY, OpenError};
 use crate::agent::isolation::entered::{self, EnteredPlace};
-use crate::delegate::recall::MainRecord;
+use crate::delegate::recall::{CarriedNote, MainRecord};
 use crate::schedule::{self, Kept};
 use crate::session::{Options, ResumePoint, Start};
 
@@ -19,6 +19,8 @@ pub(super) struct Noted {
     pub(super) schedules: Vec<Kept>,
     /// The worktree that the main agent was in.
     pub(super) worktree: Option<EnteredPlace>,
+    /// The directory for large outputs of the session whose process began this one by beginning anew.
+    pub(super) came_from: Option<PathBuf>,
     /// Facts about other agents; of a resumed session alone.
     pub(super) agents: MainRecord,
 }
@@ -26,7 +28,8 @@ pub(super) struct Noted {
 impl Noted {
     fn read(text: &[u8]) -> Self {
         let (schedules, worktree) = (schedule::read(text), entered::noted(text));
-        Self { schedules, worktree, agents: MainRecord::default() }
+        let came_from = CarriedNote::read(text).map(|it| it.outputs);
+        Self { schedules, worktree, came_from, agents: MainRecord::default() }
     }
 }
 
@@ -53,7 +56,7 @@ pub(super) fn open_journal(
             let text = file.read()?;
             let mut read = load(counted(&text, point)?);
             // All of it: what was told after the point was told.
-            read.1.agents = MainRecord::read(&text);
+            read.1.agents = MainRecord::read(&text, path);
             let journal = Journal::resume(file, &read.0, stamp, world, recording);
             if point.is_some() {
                 journal.branch_from(read.0.last)?;

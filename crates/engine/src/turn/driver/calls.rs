@@ -101,7 +101,7 @@ impl Driver {
     }
 
     /// The same at the end of a run, however that ended.
-    pub(super) fn keep_end(&self, run: &Run) {
+    pub(crate) fn keep_end(&self, run: &Run) {
         if self.conversation.open_calls().is_empty() {
             self.keep_point(run);
         }

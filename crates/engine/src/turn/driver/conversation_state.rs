@@ -45,12 +45,13 @@ impl Driver {
         text
     }
 
-    /// Begins a new conversation behind the same agent. The transcript keeps the earlier one, on a branch of its own.
-    pub(crate) fn start_conversation(&mut self) -> Result<RecordId, JournalError> {
-        let record = self.journal.branch_from(None)?;
+    /// Begins a new conversation behind the same agent, in a transcript that holds nothing of the earlier one.
+    pub(crate) fn start_conversation(&mut self, run: &Run) {
         self.replace_conversation(Loaded::default());
+        self.dispatch.agent.forget_prefixes();
         self.set_goal(None);
-        Ok(record)
+        // Questions beside the conversation are about this one from now on.
+        self.keep_end(run);
     }
 
     /// Goes back to an earlier record: the conversation is what it was then. The transcript keeps what was said since,

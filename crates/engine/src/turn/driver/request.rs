@@ -178,7 +178,7 @@ impl Driver {
             max_tokens,
             thinking: self.settings.thinking,
             effort: self.settings.effort,
-            session: self.shared.id,
+            session: self.shared.id(),
             agent: self.identity().provider_id(),
             parent_agent: self.identity().parent.clone(),
         }

@@ -165,7 +165,7 @@ impl Handlers {
                 task: None,
                 startable: None,
                 brought_hooks: Vec::new(),
-                hooks: AgentHooks::none(request.common.transcript_path.clone()),
+                hooks: AgentHooks::none(),
                 cwd: request.common.cwd.clone(),
                 isolation: None,
                 read_state: ReadState::default(),
@@ -177,7 +177,7 @@ impl Handlers {
         );
         let dispatch =
             Dispatch { toolbox, agent, broker: Arc::clone(&quiet.broker), allows_sandboxed: false };
-        let journal = Journal::nowhere(builder.stamp.clone(), Arc::clone(&shared.world));
+        let journal = Journal::nowhere(builder.stamp(), Arc::clone(&shared.world));
         let system = SystemPrompt::new(vec![JUDGE.to_owned()]);
         Ok(Driver::new(quiet, journal, dispatch, Conversation::default(), system, settings))
     }

@@ -334,7 +334,7 @@ impl Driver {
         }
         Some(match self.task() {
             Some(task) => task.transcript.clone(),
-            None => self.shared.delegation.builder.files.transcript.clone(),
+            None => self.shared.delegation.builder.files.place.transcript(),
         })
     }
 

@@ -93,7 +93,8 @@ impl Driver {
 
     /// The tasks of the list that agents share: the open ones, and the last that are done.
     fn tasks(&self) -> Option<String> {
-        let (open, done) = self.shared.delegation.task_list.as_ref()?.open_and_done();
+        let (open, done) =
+            self.shared.delegation.task_list_of(self.identity().id.as_ref())?.open_and_done();
         let you = self.dispatch.agent.identity.task_name();
         let mut text = "The tasks of the list (TaskList shows all of them):".to_owned();
         let last_done = &done[done.len().saturating_sub(MOST_DONE)..];

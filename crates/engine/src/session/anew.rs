@@ -1,0 +1,146 @@
+//! A conversation that begins anew is another session, with an id and a transcript of its own. The one before is complete
+//! on disk and can be resumed.
+//!
+//! Agents in the background belong to the process: they continue, and report to the new conversation. Two notes keep that
+//! true across a crash: the transcript that is left says which agents and schedules it gives away, and the new one says
+//! which it takes over. What is given away counts as soon as the new transcript says that.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use centurion_journal::{JournalError, MOST_TRANSCRIPT};
+use centurion_protocol::{AgentId, RecordId, SessionId, bounded};
+use centurion_tools::resolve;
+use serde_json::json;
+
+use super::{FILE_HISTORY, Session};
+use crate::agent::session_place::SessionPlace;
+use crate::agent::shared::Shared;
+use crate::agent::task::Task;
+use crate::delegate::recall::{CARRIED, CarriedAgent, CarriedNote, LEFT};
+use crate::message::mail::{self, Mail};
+use crate::message::queue::Origin;
+use crate::turn::driver::Run;
+
+/// The paths of a session's record that its model may read.
+pub(super) fn readable(place: &SessionPlace) -> Vec<PathBuf> {
+    let agents = resolve(&place.agents_dir());
+    let transcript = place.directory().map(|_| resolve(&place.transcript()));
+    std::iter::once(agents).chain(transcript).collect()
+}
+
+/// The beginning of a session in the process of another one.
+pub(super) struct BegunAnew {
+    /// The session that was left.
+    pub(super) from: SessionId,
+    pub(super) to: SessionId,
+    /// The first record of the new session.
+    pub(super) record: RecordId,
+}
+
+impl Session {
+    /// Begins another session with an empty conversation behind the same main agent.
+    pub(super) async fn begin_anew(&mut self, run: &Run) -> Result<BegunAnew, JournalError> {
+        let shared = &self.shared;
+        let files = &shared.delegation.builder.files;
+        let (from, to) = (shared.id(), new_id(shared));
+        let agents = carried_agents(shared);
+        let unread = unread_mail(shared);
+        if self.driver.journal.has_begun() {
+            shared.record_title();
+            let ids: Vec<_> = agents.iter().map(|agent| &agent.id).collect();
+            files.journal.note(LEFT, &json!({"to": to, "agents": ids}))?;
+            if let Some(schedules) = &shared.schedules {
+                schedules.leave()?;
+            }
+            files.journal.sync().await?;
+        }
+        files.journal.begin_anew(to, files.place.transcript_of(to).unwrap_or_default());
+        files.place.begin_anew(to);
+        shared.permissions.let_read(readable(&files.place));
+        if let (Some(checkpoints), Some(directory)) = (&files.checkpoints, files.place.directory())
+        {
+            checkpoints.begin_anew(directory.join(FILE_HISTORY));
+        }
+        let kept: HashSet<_> = agents.iter().map(|agent| agent.id.clone()).collect();
+        let outputs = files.output_dir.clone();
+        let record = files.journal.note(CARRIED, &CarriedNote { from, outputs, agents })?;
+        for mail in unread {
+            mail.accept(&files.journal)?;
+        }
+        if let Some(schedules) = &shared.schedules {
+            schedules.note_again(&shared.queue)?;
+        }
+        begin_lists_anew(shared, (from, to), &kept);
+        shared.set_title(None);
+        shared.delegation.builder.isolator.note_again(None);
+        if let Some(peers) = &shared.delegation.peers {
+            peers.begin_anew(to);
+        }
+        self.driver.start_conversation(run);
+        self.record_agent()?;
+        Ok(BegunAnew { from, to, record })
+    }
+}
+
+/// An id that no session of the project has.
+fn new_id(shared: &Shared) -> SessionId {
+    let place = &shared.delegation.builder.files.place;
+    loop {
+        let id = shared.world.session_id();
+        let is_taken = place.transcript_of(id).is_some_and(|path| path.exists());
+        if id != place.id() && !is_taken {
+            return id;
+        }
+    }
+}
+
+/// The agents that go along: those that are at work, members of the team, and those whose end is yet to be told.
+fn carried_agents(shared: &Shared) -> Vec<CarriedAgent> {
+    let pending = shared.queue.pending(None);
+    let untold: HashSet<RecordId> =
+        pending.iter().flat_map(|item| item.origin.told_ends(item.id)).collect();
+    let carried = |task: &Arc<Task>| {
+        let end = task.end();
+        let is_told = end.as_ref().is_some_and(|end| !untold.contains(&end.notification));
+        let is_member =
+            task.spec.team.is_some() && end.as_ref().is_some_and(|end| !end.leaves_team());
+        (!is_told || is_member).then(|| CarriedAgent {
+            id: task.id.clone(),
+            transcript: task.transcript.clone(),
+            run: task.run().id,
+            is_told,
+        })
+    };
+    shared.delegation.tasks().iter().filter_map(carried).collect()
+}
+
+/// The mail that the main agent has accepted and not read. The new transcript holds it from now on.
+fn unread_mail(shared: &Shared) -> Vec<Mail> {
+    let pending = shared.queue.pending(None);
+    let is_mail = |origin: &Origin| matches!(origin, Origin::Message { .. });
+    let ids: HashSet<RecordId> =
+        pending.iter().filter(|item| is_mail(&item.origin)).map(|item| item.id).collect();
+    if ids.is_empty() {
+        return Vec::new();
+    }
+    let transcript = shared.delegation.builder.files.place.transcript();
+    let text = bounded::read_file(&transcript, MOST_TRANSCRIPT).unwrap_or_default();
+    let mut unread = mail::waiting(&text);
+    unread.retain(|mail| ids.contains(&mail.id));
+    unread
+}
+
+/// Gives the session a task list of its own. Agents that stay at work keep theirs.
+fn begin_lists_anew(shared: &Shared, (from, to): (SessionId, SessionId), kept: &HashSet<AgentId>) {
+    let delegation = &shared.delegation;
+    delegation.forget_but(kept);
+    // A list of another name is one that the user chose, whatever the session.
+    if let Some(lists) = &delegation.task_lists
+        && lists.now().is_named(&from.to_string())
+        && let Ok(name) = to.to_string().parse()
+    {
+        lists.begin_anew(lists.now().named(name), kept.iter().cloned());
+    }
+}
