@@ -512,7 +512,9 @@ mod tests {
         let root = scratch.path().canonicalize().unwrap();
         let directories: Vec<PathBuf> =
             (0..20).map(|number| root.join(number.to_string())).collect();
-        directories.iter().for_each(|directory| fs::create_dir(directory).unwrap());
+        for directory in &directories {
+            fs::create_dir(directory).unwrap();
+        }
         let sandbox = Sandbox {
             deny_write: directories.iter().map(|directory| directory.join("file")).collect(),
             write: [vec![root], directories].concat(),

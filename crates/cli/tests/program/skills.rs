@@ -76,7 +76,7 @@ fn people_read_skills_by_whose_they_are() {
     assert!(text.contains("  verify (skill; models only)\n"), "{text}");
     assert!(text.contains("  init of bundled/init/SKILL.md: `skillOverrides`\n"), "{text}");
     let commands = good(program.run(&["commands", "list"]));
-    assert!(commands.starts_with("Built in:\n  /agents\n"), "{commands}");
+    assert!(commands.starts_with("Built in:\n  /add-dir"), "{commands}");
     assert!(commands.contains("User:\n  /mine\n      Mine.\n"), "{commands}");
     assert!(commands.contains("Project:\n  /fix [bug]\n      Fix it\n"), "{commands}");
     assert!(!commands.contains("/verify") && !commands.contains("/init"), "{commands}");
