@@ -11,12 +11,11 @@ use std::time::{Duration, Instant};
 
 use centurion_sandbox::session_of;
 use parking_lot::Mutex;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::OwnedFd;
-use rustix::io::ioctl_fionbio;
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::io::{Errno, ioctl_fionbio};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, set_child_subreaper,
-    waitpid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, pidfd_open,
+    set_child_subreaper, waitid, waitpid,
 };
 use tokio::process::{Child, Command};
 
@@ -98,7 +97,7 @@ pub(crate) fn spawn(
     let child = command.env(MARK, mark()).spawn()?;
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
     let pid = pid.expect("invariant: a child that was just started has a number");
-    family.forget_ended();
+    family.forget_awaited();
     if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) {
         family.guards.push(Known { pid, handle, kind });
     }
@@ -147,11 +146,13 @@ impl Drop for Member {
 }
 
 impl Family {
-    fn forget_ended(&mut self) {
+    /// Forgets guards whose end was waited for. One that has only ended is still known: those who started it wait for
+    /// it, and it is not left over.
+    fn forget_awaited(&mut self) {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         self.guards.retain(|known| {
-            let mut polled = [PollFd::new(&known.handle, PollFlags::IN)];
-            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-            !matches!(poll(&mut polled, Some(&now)), Ok(1..))
+            let seen = waitid(WaitId::PidFd(known.handle.as_fd()), options);
+            !matches!(seen, Err(Errno::CHILD))
         });
     }
 
@@ -257,7 +258,7 @@ fn watch(program: &GuardProgram) {
     loop {
         std::thread::sleep(TICK);
         let mut family = lock(&FAMILY);
-        family.forget_ended();
+        family.forget_awaited();
         if family.guards.is_empty() {
             family.is_watched = false;
             return;
@@ -303,4 +304,27 @@ fn mark() -> String {
         format!("{}-{}", getpid().as_raw_pid(), started.unwrap_or("0"))
     })
     .clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_of_a_program_is_left_to_those_who_started_it() {
+        let mut command = Command::new("true");
+        command.stdin(Stdio::null()).kill_on_drop(true);
+        centurion_sandbox::bind_to_starter(command.as_std_mut());
+        let program = GuardProgram::new("true");
+        let (mut child, mut member) = spawn(&program, &mut command, GuardKind::Alone).unwrap();
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(member.pid), ended).unwrap();
+        // Meanwhile another program ends, and what it left is looked for.
+        lock(&FAMILY).forget_awaited();
+        end_left_over();
+        assert!(child.wait().await.unwrap().success());
+        member.ended_alone().await;
+        lock(&FAMILY).forget_awaited();
+        assert!(lock(&FAMILY).guards.is_empty());
+    }
 }
