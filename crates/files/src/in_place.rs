@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::open::open_below;
 use crate::replace::{Existing, ReplaceError};
-use crate::temporary::Temporary;
+use crate::temporary::{Holds, Temporary};
 
 /// Writes `bytes` over what was read, in the same file.
 pub(crate) fn write_in_place(existing: &Existing, bytes: &[u8]) -> Result<(), ReplaceError> {
@@ -47,7 +47,8 @@ pub(crate) fn write_in_place(existing: &Existing, bytes: &[u8]) -> Result<(), Re
 /// A copy of the old content, for as long as the file holds neither it nor the new one. `None` where the
 /// directory takes no new file.
 fn save(existing: &Existing) -> io::Result<Option<Temporary<'_>>> {
-    let mut saved = match Temporary::create(&existing.location, Mode::RUSR | Mode::WUSR) {
+    let (location, mode) = (&existing.location, Mode::RUSR | Mode::WUSR);
+    let mut saved = match Temporary::create(location, mode, Holds::Old) {
         Ok(saved) => saved,
         Err(error) => match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => return Ok(None),

@@ -15,7 +15,7 @@ use rustix::fs::{Access, AtFlags, Mode, accessat, unlinkat};
 use thiserror::Error;
 
 use crate::in_place::write_in_place;
-use crate::temporary::Temporary;
+use crate::temporary::{Holds, Temporary};
 use crate::{Location, is_link_refusal};
 
 /// The number of bytes that are compared at once.
@@ -60,7 +60,7 @@ pub fn create_with_mode(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<
     let location = Location::make(path)?;
     let usual = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
     let first = if mode.is_some() { Mode::RUSR | Mode::WUSR } else { usual };
-    let mut temporary = Temporary::create(&location, first)?;
+    let mut temporary = Temporary::create(&location, first, Holds::New)?;
     temporary.file.write_all(bytes)?;
     if let Some(mode) = mode {
         temporary.file.set_permissions(Permissions::from_mode(mode))?;
@@ -101,7 +101,8 @@ pub fn replace_alone(existing: &Existing, bytes: &[u8]) -> Result<(), ReplaceErr
 fn replace_by_rename(existing: &Existing, bytes: &[u8]) -> Result<(), ReplaceError> {
     let metadata = &existing.metadata;
     // The replacement must not be readable by more people, not even for a moment.
-    let mut temporary = Temporary::create(&existing.location, Mode::RUSR | Mode::WUSR)?;
+    let (location, mode) = (&existing.location, Mode::RUSR | Mode::WUSR);
+    let mut temporary = Temporary::create(location, mode, Holds::New)?;
     temporary.file.write_all(bytes)?;
     let own = temporary.file.metadata()?;
     if (own.uid(), own.gid()) != (metadata.uid(), metadata.gid()) {
