@@ -269,11 +269,11 @@ impl Schedules {
     }
 
     /// Notes the durable ones in the journal of the session that the process continues as.
-    pub(crate) fn note_again(&self, queue: &Queue) -> Result<(), JournalError> {
+    pub(crate) fn note_again(&self, journal: &Journal, queue: &Queue) -> Result<(), JournalError> {
         let now = self.clock.now();
         self.durable().iter().try_for_each(|entry| {
             let is_pending = queue.holds_schedule(&entry.schedule.id);
-            notes::continued(&self.journal, &entry.schedule, (!is_pending).then_some(now))
+            notes::continued(journal, &entry.schedule, (!is_pending).then_some(now))
         })
     }
 

@@ -186,16 +186,27 @@ impl Journal {
         self.state.lock().round.records().contains(&record)
     }
 
-    /// Continues as the journal of another session, in a file that is made with the next record. The file so far is
-    /// complete and free for other processes.
-    pub fn begin_anew(&self, session: SessionId, path: PathBuf) {
-        let mut state = self.state.lock();
-        let target = match state.target {
+    /// A journal of the same agent for another session, in a file that is made with its first record.
+    pub fn of_session(&self, session: SessionId, path: PathBuf) -> Self {
+        let target = match self.state.lock().target {
             Target::Nowhere => Target::Nowhere,
             Target::Planned(_) | Target::Resting { .. } | Target::Open(_) => Target::Planned(path),
         };
-        let buffer = std::mem::take(&mut state.buffer);
-        *state = JournalState { session, target, last: None, round: Round::default(), buffer };
+        let stamp = Stamp { session, ..self.stamp.clone() };
+        Self::with_target(stamp, Arc::clone(&self.world), self.recording.clone(), target)
+    }
+
+    /// Continues as another journal of the same agent. The file so far is complete and free for other processes.
+    pub fn continue_as(&self, other: Self) {
+        *self.state.lock() = other.state.into_inner();
+    }
+
+    /// Removes the file that this journal made, as far as it was written.
+    pub fn discard(self) -> io::Result<()> {
+        match &self.state.into_inner().target {
+            Target::Open(file) => std::fs::remove_file(&file.path),
+            Target::Nowhere | Target::Planned(_) | Target::Resting { .. } => Ok(()),
+        }
     }
 
     /// Whether anything was answered since the conversation began, here and not in one that it continues from.
@@ -672,7 +683,7 @@ mod tests {
         journal.append(user("one")).unwrap();
         assert!(matches!(TranscriptFile::open(&one), Err(JournalError::Locked { .. })));
         let session = SeededWorld::new(5).session_id();
-        journal.begin_anew(session, two.clone());
+        journal.continue_as(journal.of_session(session, two.clone()));
         assert!(TranscriptFile::open(&one).is_ok() && !two.exists());
         assert_eq!(journal.last(), None);
         assert!(!journal.has_begun() && journal.is_kept());
@@ -683,9 +694,27 @@ mod tests {
         assert_eq!(after[0]["sessionId"], session.to_string());
         assert_eq!(before[0]["sessionId"], stamp().session.to_string());
         let nowhere = Journal::nowhere(stamp(), Arc::new(SeededWorld::new(3)));
-        nowhere.begin_anew(session, two.clone());
+        nowhere.continue_as(nowhere.of_session(session, two.clone()));
         nowhere.append(user("three")).unwrap();
         assert_eq!(lines(&two).len(), 1);
+    }
+
+    #[test]
+    fn what_another_journal_has_written_goes_with_it_and_nothing_else_does() {
+        let dir = tempfile::tempdir().unwrap();
+        let (one, two) = (dir.path().join("one.jsonl"), dir.path().join("two.jsonl"));
+        let world = Arc::new(SeededWorld::new(3));
+        let journal = Journal::new(one.clone(), stamp(), world, Redaction::On);
+        journal.append(user("one")).unwrap();
+        let session = SeededWorld::new(5).session_id();
+        let other = journal.of_session(session, two.clone());
+        other.append(user("two")).unwrap();
+        assert!(two.exists());
+        other.discard().unwrap();
+        assert!(!two.exists());
+        journal.of_session(session, two).discard().unwrap();
+        journal.append(user("three")).unwrap();
+        assert_eq!(lines(&one).len(), 2);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Events that tell hosts how things stand: each is there when its cause is, and as the SDK declares it.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use centurion_testkit::{Lack, Reply, skip, sse};
 use serde_json::{Value, json};
 
 use crate::host::{Host, control};
-use crate::program::{Program, call, ended};
+use crate::program::{Program, call, ended, eventually};
 
 /// The events of a kind.
 fn of<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
@@ -312,10 +312,30 @@ fn a_plugin_that_cannot_be_loaded_is_told_with_its_directory() {
     assert_eq!(host.finish(), 0);
 }
 
+/// Runs the same command where transcripts are on a disk of their own, of this size, and a script beside it. `None`
+/// where the machine does not let it.
+fn on_small_disk(command: &Command, size: &str, beside: &str) -> Option<Command> {
+    let apart = |program: &str| {
+        let mut apart = Command::new("unshare");
+        apart.args(["--user", "--map-root-user", "--mount", "sh", "-c"]).arg(program);
+        apart
+    };
+    let mut probe = apart("mount -t tmpfs tmpfs /mnt");
+    if !probe.output().is_ok_and(|probe| probe.status.success()) {
+        return None;
+    }
+    let mut limited = apart(&format!(
+        "mount -t tmpfs -o size={size} tmpfs \"$HOME/.centurion/projects\" && {{ {beside} & exec \"$0\" \"$@\"; }}"
+    ));
+    limited.arg(command.get_program()).args(command.get_args()).env_clear();
+    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    limited.current_dir(command.get_current_dir().unwrap());
+    limited.stdout(Stdio::piped()).stderr(Stdio::piped());
+    Some(limited)
+}
+
 #[test]
 fn records_that_find_no_room_on_the_disk_are_told_of() {
-    let script =
-        "mount -t tmpfs -o size=32k tmpfs \"$HOME/.centurion/projects\" && exec \"$0\" \"$@\"";
     let program = Program::answering([
         call("toolu_1", "Bash", json!({"command": "true", "description": "y".repeat(60_000)})),
         Reply::text("done"),
@@ -324,23 +344,48 @@ fn records_that_find_no_room_on_the_disk_are_told_of() {
     let flags =
         ["-p", "go", "--allowedTools", "Bash", "--output-format", "stream-json", "--verbose"];
     let command = program.command(flags);
-    let apart = |program: &str| {
-        let mut apart = Command::new("unshare");
-        apart.args(["--user", "--map-root-user", "--mount", "sh", "-c"]).arg(program);
-        apart
-    };
-    let mut probe = apart("mount -t tmpfs tmpfs /mnt");
-    if !probe.output().is_ok_and(|probe| probe.status.success()) {
+    let Some(mut limited) = on_small_disk(&command, "32k", "true") else {
         return skip(Lack::Namespaces);
-    }
-    let mut limited = apart(script);
-    limited.arg(command.get_program()).args(command.get_args()).env_clear();
-    limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    limited.current_dir(command.get_current_dir().unwrap());
+    };
     let ended = ended(limited.output().unwrap());
     let events = ended.events();
     let [lost] = of(&events, "session_writes_lost")[..] else { panic!("{}", ended.stdout) };
     assert_eq!((&lost["error_code"], &lost["lost"]), (&json!("ENOSPC"), &json!(["transcript"])));
     assert_eq!(lost["transcript_session_ids"], json!([lost["session_id"]]));
     assert_eq!(ended.result()["outcome"], "journal_failed");
+}
+
+#[test]
+fn a_disk_with_no_room_for_a_new_transcript_leaves_the_session_that_was_to_be_cleared() {
+    let program = Program::answering([Reply::text("FIRST-WORDS"), Reply::text("two")]);
+    std::fs::create_dir_all(program.scratch.home().join(".centurion/projects")).unwrap();
+    let mut has_disk = false;
+    // The transcript of the session may still grow; nothing else fits.
+    let fill = "(until [ -e fill-it ]; do sleep 0.05; done
+        cd \"$HOME\"/.centurion/projects/*/ && fallocate -n -l 100000 *.jsonl && cat /dev/zero > fill
+        touch \"$HOME/filled\") 2> /dev/null";
+    let mut host = Host::start_with(&program, &[], |command| {
+        if let Some(limited) = on_small_disk(command, "400k", fill) {
+            (*command, has_disk) = (limited, true);
+        }
+    });
+    if !has_disk {
+        return skip(Lack::Namespaces);
+    }
+    let session = turn(&mut host, "go")[0]["session_id"].clone();
+    program.scratch.write("fill-it", "");
+    let filled = program.scratch.home().join("filled");
+    eventually("the disk is full", || filled.exists().then_some(()));
+    let cleared = turn(&mut host, "/clear");
+    let result = cleared.last().unwrap();
+    assert_eq!((&result["outcome"], &result["session_id"]), (&json!("command_failed"), &session));
+    assert!(result["errors"].to_string().contains("No space left"), "{result}");
+    assert!(of(&cleared, "session_writes_lost").is_empty(), "{cleared:?}");
+    assert!(of(&cleared, "conversation_reset").is_empty(), "{cleared:?}");
+    let next = turn(&mut host, "and now?");
+    assert_eq!(next.last().unwrap()["result"], "two", "{next:?}");
+    assert_eq!(next.last().unwrap()["session_id"], session);
+    let sent = program.server().requests().pop().unwrap().json()["messages"].to_string();
+    assert!(sent.contains("FIRST-WORDS"), "the conversation is the one that it was: {sent}");
+    assert_eq!(host.finish(), 0);
 }

@@ -137,6 +137,8 @@ pub(crate) struct MainRecord {
     frames: Vec<Frame>,
     /// The mail that it had accepted and not read.
     unread: Vec<Mail>,
+    /// The length of the part in which another session has taken over what was there.
+    given_away: usize,
     /// The agents that another session has taken over.
     left: HashSet<AgentId>,
     /// The agents that came from another session.
@@ -163,9 +165,15 @@ impl MainRecord {
             delivered: delivered_in(transcript).collect(),
             frames: mail::frames(news),
             unread: mail::waiting(news),
+            given_away: since,
             left,
             carried: CarriedNote::read(transcript).map(|note| note.agents).unwrap_or_default(),
         }
+    }
+
+    /// The part of the transcript behind what another session has taken over; `None` if none has.
+    pub(crate) fn own_part<'t>(&self, transcript: &'t [u8]) -> Option<&'t [u8]> {
+        transcript.get(self.given_away..).filter(|_| self.given_away > 0)
     }
 
     /// The transcripts of the agents that belong to it.

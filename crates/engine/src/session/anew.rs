@@ -9,10 +9,11 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use centurion_journal::{JournalError, MOST_TRANSCRIPT};
+use centurion_journal::{Journal, JournalError, MOST_TRANSCRIPT};
 use centurion_protocol::{AgentId, RecordId, SessionId, bounded};
 use centurion_tools::resolve;
 use serde_json::json;
+use thiserror::Error;
 
 use super::{FILE_HISTORY, Session};
 use crate::agent::session_place::SessionPlace;
@@ -39,38 +40,39 @@ pub(super) struct BegunAnew {
     pub(super) record: RecordId,
 }
 
+/// The reason why no other session was begun.
+#[derive(Debug, Error)]
+#[error("the conversation is as it was: {0}")]
+pub(super) struct NotBegun(JournalError);
+
 impl Session {
-    /// Begins another session with an empty conversation behind the same main agent.
-    pub(super) async fn begin_anew(&mut self, run: &Run) -> Result<BegunAnew, JournalError> {
+    /// Begins another session with an empty conversation behind the same main agent. Where its transcript cannot be
+    /// begun, the session before is as it was.
+    pub(super) async fn begin_anew(
+        &mut self,
+        run: &Run,
+    ) -> Result<Result<BegunAnew, NotBegun>, JournalError> {
         let shared = &self.shared;
         let files = &shared.delegation.builder.files;
         let (from, to) = (shared.id(), new_id(shared));
         let agents = carried_agents(shared);
-        let unread = unread_mail(shared);
         if self.driver.journal.has_begun() {
             shared.record_title();
             let ids: Vec<_> = agents.iter().map(|agent| &agent.id).collect();
             files.journal.note(LEFT, &json!({"to": to, "agents": ids}))?;
-            if let Some(schedules) = &shared.schedules {
-                schedules.leave()?;
-            }
             files.journal.sync().await?;
         }
-        files.journal.begin_anew(to, files.place.transcript_of(to).unwrap_or_default());
+        let kept: HashSet<_> = agents.iter().map(|agent| agent.id.clone()).collect();
+        let (journal, record) = match self.begin_transcript(from, to, agents) {
+            Ok(begun) => begun,
+            Err(error) => return Ok(Err(NotBegun(error))),
+        };
+        files.journal.continue_as(journal);
         files.place.begin_anew(to);
         shared.permissions.let_read(readable(&files.place));
         if let (Some(checkpoints), Some(directory)) = (&files.checkpoints, files.place.directory())
         {
             checkpoints.begin_anew(directory.join(FILE_HISTORY));
-        }
-        let kept: HashSet<_> = agents.iter().map(|agent| agent.id.clone()).collect();
-        let outputs = files.output_dir.clone();
-        let record = files.journal.note(CARRIED, &CarriedNote { from, outputs, agents })?;
-        for mail in unread {
-            mail.accept(&files.journal)?;
-        }
-        if let Some(schedules) = &shared.schedules {
-            schedules.note_again(&shared.queue)?;
         }
         begin_lists_anew(shared, (from, to), &kept);
         shared.set_title(None);
@@ -79,8 +81,45 @@ impl Session {
             peers.begin_anew(to);
         }
         self.driver.start_conversation(run);
-        self.record_agent()?;
-        Ok(BegunAnew { from, to, record })
+        Ok(Ok(BegunAnew { from, to, record }))
+    }
+
+    /// Writes the beginning of the new session's transcript: what it takes over. Returns its journal and its first
+    /// record.
+    fn begin_transcript(
+        &self,
+        from: SessionId,
+        to: SessionId,
+        agents: Vec<CarriedAgent>,
+    ) -> Result<(Journal, RecordId), JournalError> {
+        let shared = &self.shared;
+        let files = &shared.delegation.builder.files;
+        let path = files.place.transcript_of(to).unwrap_or_default();
+        let journal = files.journal.of_session(to, path);
+        let write = || {
+            let outputs = files.output_dir.clone();
+            let record = journal.note(CARRIED, &CarriedNote { from, outputs, agents })?;
+            for mail in unread_mail(shared) {
+                mail.accept(&journal)?;
+            }
+            self.record_agent(&journal)?;
+            if let Some(schedules) = &shared.schedules {
+                schedules.note_again(&journal, &shared.queue)?;
+                if files.journal.has_begun() {
+                    schedules.leave()?;
+                }
+            }
+            Ok(record)
+        };
+        match write() {
+            Ok(record) => Ok((journal, record)),
+            Err(error) => {
+                if let Err(error) = journal.discard() {
+                    tracing::error!(%error, "the beginning of a transcript could not be removed");
+                }
+                Err(error)
+            }
+        }
     }
 }
 

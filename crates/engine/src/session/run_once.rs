@@ -22,8 +22,8 @@ use crate::message::queue::{Item, Origin, Priority};
 use crate::turn::commands::{TypedCommand, command_names, command_of};
 use crate::turn::driver::Run;
 use crate::turn::skill::is_for_program;
-use centurion_journal::JournalError;
 use centurion_journal::transcript::{MAIN_AGENT, last_title};
+use centurion_journal::{Journal, JournalError};
 
 /// The end of a turn of the main agent.
 pub(super) enum RunEnd {
@@ -171,7 +171,7 @@ impl Session {
             if !self.driver.journal.has_begun() {
                 self.shared.record_title();
             }
-            if let Err(error) = self.record_agent() {
+            if let Err(error) = self.record_agent(&self.driver.journal) {
                 tracing::error!(%error, "the agent of the session could not be recorded");
             }
             if let Some(memory) = &self.memory {
@@ -274,9 +274,9 @@ impl Session {
     }
 
     /// Notes which agent the session runs as, for a later resume.
-    pub(super) fn record_agent(&self) -> Result<(), JournalError> {
+    pub(super) fn record_agent(&self, journal: &Journal) -> Result<(), JournalError> {
         if let Some(kind) = &self.driver.identity().kind {
-            self.driver.journal.note(MAIN_AGENT, &json!({"agent": kind}))?;
+            journal.note(MAIN_AGENT, &json!({"agent": kind}))?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use centurion_engine::{Start, TaskListPlace};
+use centurion_engine::{SessionMode, Start, TaskListPlace};
 use centurion_hooks::Event;
 use centurion_protocol::{Outcome, SeededWorld, SessionId, World};
 use serde_json::{Value, json};
@@ -298,4 +298,53 @@ async fn clear_as_the_first_word_is_no_trouble() {
     assert_ne!(told.session, first(&bench));
     let (_, again) = resume(bench, &told, "@@then").await;
     assert_eq!(again.outcome, Some(Outcome::Completed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transcript_that_cannot_be_begun_leaves_the_session_as_it_was_with_all_that_it_has() {
+    let schedule = json!({
+        "tool": "CronCreate", "input": {"cron": "0 9 * * *", "prompt": "look", "durable": true},
+    });
+    let lists = json!([{"tool": "CronList", "input": {}}]);
+    let scripts = json!({
+        "lead": [[schedule, starts("@@scout")], "started"],
+        "scout": [{"text": "found it", "latency_ms": 60_000}],
+        "list": [lists, "listed", "heard"],
+    });
+    let mut bench = bench(&scripts);
+    bench.knows_agents(|agents| agents.rules.mode = SessionMode::Assistant);
+    let transcripts = bench.dir.path().join("state");
+    let aside = bench.dir.path().join("aside");
+    // Between the two events there is no directory to write to.
+    let places = (transcripts.clone(), aside.clone());
+    let stage = Stage::new(move |told| {
+        if told["hook_event_name"] == "SessionEnd" && told["reason"] == "clear" {
+            std::fs::rename(&places.0, &places.1).unwrap();
+            std::fs::write(&places.0, "in the way").unwrap();
+        }
+        if told["hook_event_name"] == "SessionStart" && told["source"] == "resume" {
+            std::fs::remove_file(&places.0).unwrap();
+            std::fs::rename(&places.1, &places.0).unwrap();
+        }
+        Some(json!({}))
+    });
+    let bench = stage.set(bench);
+    let told = talk(&bench, &["@@lead", "/clear", "@@list"]).await;
+    let results = told.of("result", None);
+    let failed = results.iter().find(|it| it["outcome"] == "command_failed").unwrap();
+    assert_eq!(failed["session_id"], json!(first(&bench)), "{failed}");
+    assert!(failed["errors"].to_string().contains("the conversation is as it was"), "{failed}");
+    assert!(told.of("conversation_reset", None).is_empty());
+    assert_eq!(told.session, first(&bench));
+    let left = std::fs::read_dir(&transcripts).unwrap().flatten();
+    let count = left.filter(|it| it.path().extension().is_some_and(|it| it == "jsonl"));
+    assert_eq!(count.count(), 1);
+    let newest = told.asked.iter().rfind(|asked| asked.agent.is_none()).unwrap();
+    assert!(
+        said(newest).contains("@@lead") && said(newest).contains("found it"),
+        "{}",
+        said(newest)
+    );
+    let (_, again) = resume(Stage::silent().set(bench), &told, "@@list").await;
+    assert!(again.results()[0].0.contains("Schedules (1):"), "{:?}", again.results());
 }

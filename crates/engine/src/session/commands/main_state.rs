@@ -137,7 +137,14 @@ impl Session {
         cancel: &CancellationToken,
     ) -> Result<CommandEnd, JournalError> {
         self.driver.dispatch.agent.fire(&SessionEnd { reason: "clear" }, cancel).await;
-        let BegunAnew { from, to, record } = self.begin_anew(run).await?;
+        let BegunAnew { from, to, record } = match self.begin_anew(run).await? {
+            Ok(begun) => begun,
+            Err(error) => {
+                // Hooks heard of an end that none was.
+                self.driver.begin("resume", cancel).await;
+                return Ok(CommandEnd::Failed(error.to_string()));
+            }
+        };
         let reset = EventBody::ConversationReset {
             new_conversation_id: to,
             trigger: "clear",

@@ -57,6 +57,9 @@ pub(super) fn open_journal(
             let mut read = load(counted(&text, point)?);
             // All of it: what was told after the point was told.
             read.1.agents = MainRecord::read(&text, path);
+            if let Some(own) = read.1.agents.own_part(&text) {
+                read.1.schedules = schedule::read(own);
+            }
             let journal = Journal::resume(file, &read.0, stamp, world, recording);
             if point.is_some() {
                 journal.branch_from(read.0.last)?;
