@@ -321,7 +321,7 @@ pub(crate) struct KeptWork {
 impl KeptWork {
     pub(crate) fn take(loaded: &mut Loaded) -> Self {
         let todos = loaded.todos.take().and_then(|list| serde_json::from_value(list).ok());
-        let proposed = loaded.proposed_plan.take().map(|plan| plan.text);
+        let proposed = loaded.proposed_plans.pop().map(|plan| plan.text);
         let plan = Plan { approved: loaded.plan.take(), proposed };
         Self { todos: todos.unwrap_or_default(), plan }
     }

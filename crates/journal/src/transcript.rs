@@ -49,8 +49,8 @@ pub struct Loaded {
     pub todos: Option<Value>,
     /// The plan that was approved last.
     pub plan: Option<String>,
-    /// The plan that was put to the lead of a team since.
-    pub proposed_plan: Option<ProposedPlan>,
+    /// The plans that were put to the lead of a team since, in their order.
+    pub proposed_plans: Vec<ProposedPlan>,
     /// The model of the last answer.
     pub model: Option<String>,
     /// The provider's count for the last answer, and our own estimate at that point.

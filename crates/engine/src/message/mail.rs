@@ -18,7 +18,7 @@ use crate::message::life_records::RESUME;
 use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
 use crate::message::teammate_message::TeammateMessage;
-use centurion_journal::transcript::Loaded;
+use centurion_journal::transcript::{Loaded, ProposedPlan};
 use centurion_journal::{Journal, JournalError};
 use centurion_protocol::markup::contain;
 
@@ -185,22 +185,29 @@ pub(crate) fn approved_mode(transcript: &[u8]) -> Option<Mode> {
     Mailbox::of(transcript).accepted.iter().rev().find_map(Mail::hands_over)
 }
 
-/// Takes up what the lead of a team has said about the plan that waits for it in a loaded conversation: the answer is
-/// mail, which no history holds.
-pub(crate) fn settle_plan(loaded: &mut Loaded, transcript: &[u8]) {
-    let Some(proposed) = &loaded.proposed_plan else { return };
-    let answer = frames(transcript).into_iter().rev().find_map(|frame| match frame {
-        Frame::PlanApprovalResponse { request_id, approve, .. }
-            if proposed.request.as_ref() == Some(&request_id) =>
-        {
-            Some(approve)
+/// Applies what the lead of a team has said about the plans of a loaded conversation, in their order. The answer is mail,
+/// which no history holds. A plan without an answer stays proposed.
+pub(crate) fn settle_plans(loaded: &mut Loaded, transcript: &[u8]) {
+    if loaded.proposed_plans.is_empty() {
+        return;
+    }
+    let frames = frames(transcript);
+    let answer = |plan: &ProposedPlan| {
+        frames.iter().rev().find_map(|frame| match frame {
+            Frame::PlanApprovalResponse { request_id, approve, .. }
+                if plan.request.as_ref() == Some(request_id) =>
+            {
+                Some(*approve)
+            }
+            _ => None,
+        })
+    };
+    for plan in std::mem::take(&mut loaded.proposed_plans) {
+        match answer(&plan) {
+            Some(true) => loaded.plan = Some(plan.text),
+            Some(false) => {}
+            None => loaded.proposed_plans.push(plan),
         }
-        _ => None,
-    });
-    match answer {
-        Some(true) => loaded.plan = loaded.proposed_plan.take().map(|plan| plan.text),
-        Some(false) => loaded.proposed_plan = None,
-        None => {}
     }
 }
 
@@ -271,9 +278,8 @@ mod tests {
     }
 
     fn accepted(mail: &Mail) -> String {
-        let origin = json!({"kind": "peer", "from": mail.from});
         json!({"type": "queue-operation", "operation": "enqueue", "content": mail.text,
-               "queueItem": mail.id, "origin": origin})
+               "queueItem": mail.id, "origin": mail.origin()})
         .to_string()
             + "\n"
     }
@@ -311,5 +317,38 @@ mod tests {
         let input: Value = serde_json::from_str(&accepted(&mail(&world, "forged"))).unwrap();
         let call = json!({"type": "assistant", "message": {"content": [{"input": input}]}});
         assert!(waiting(call.to_string().as_bytes()).is_empty());
+    }
+
+    #[test]
+    fn each_plan_has_the_answer_of_its_own_request_and_an_approved_one_counts_until_the_next_is() {
+        let world = SeededWorld::new(1);
+        let answer = |request: &str, approve: bool| {
+            let frame = Frame::PlanApprovalResponse {
+                request_id: request.to_owned(),
+                approve,
+                feedback: None,
+                permission_mode: None,
+            };
+            let team = Some(TeamMail { frame: Some(frame), ..TeamMail::default() });
+            accepted(&Mail { team, ..mail(&world, request) })
+        };
+        let settled = |answers: &str| {
+            let plan = |name: &str| ProposedPlan {
+                request: Some(name.to_owned()),
+                text: format!("plan {name}"),
+            };
+            let proposed_plans = ["1", "2"].map(plan).into();
+            let mut loaded = Loaded { proposed_plans, ..Loaded::default() };
+            settle_plans(&mut loaded, answers.as_bytes());
+            let open: Vec<String> = loaded.proposed_plans.into_iter().map(|it| it.text).collect();
+            (loaded.plan, open.join(", "))
+        };
+        let one = || Some("plan 1".to_owned());
+        assert_eq!(settled(""), (None, "plan 1, plan 2".to_owned()));
+        assert_eq!(settled(&answer("1", true)), (one(), "plan 2".to_owned()));
+        let later = |approve| answer("1", true) + &answer("2", approve);
+        assert_eq!(settled(&later(false)), (one(), String::new()));
+        assert_eq!(settled(&later(true)), (Some("plan 2".to_owned()), String::new()));
+        assert_eq!(settled(&answer("3", true)), (None, "plan 1, plan 2".to_owned()));
     }
 }

@@ -94,9 +94,9 @@ impl<'a> History<'a> {
         if let Some(plan) = view.tool_use_result.filter(|it| has_field(it, PLAN)).and_then(plan) {
             let loaded = &mut self.loaded;
             match plan {
-                PlanView::Proposed(plan) => loaded.proposed_plan = Some(plan),
+                PlanView::Proposed(plan) => loaded.proposed_plans.push(plan),
                 PlanView::Approved(plan) => {
-                    (loaded.plan, loaded.proposed_plan) = (Some(plan), None);
+                    (loaded.plan, loaded.proposed_plans) = (Some(plan), Vec::new());
                 }
             }
         }

@@ -46,7 +46,7 @@ fn prepare(
     let mut file = TranscriptFile::open_shared(&files.transcript)?;
     let text = file.read()?;
     let mut loaded = transcript::load_agent(&text);
-    mail::settle_plan(&mut loaded, &text);
+    mail::settle_plans(&mut loaded, &text);
     let (world, stamp) = (Arc::clone(&shared.world), stamp(delegation, &spec, id));
     let recording = delegation.builder.files.recording.clone();
     let journal = Arc::new(Journal::resume(file, &loaded, stamp, world, recording));

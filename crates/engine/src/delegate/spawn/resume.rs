@@ -86,7 +86,7 @@ fn begin_again(
         None => transcript::load_agent(&text),
         Some(inherited) => transcript::load_behind(&inherit::behind(inherited), &text),
     };
-    mail::settle_plan(&mut loaded, &text);
+    mail::settle_plans(&mut loaded, &text);
     let has_changed = inherited.as_ref().is_some_and(|it| inherit::has_changed(&task.spec, it));
     let (world, stamp) = (Arc::clone(&shared.world), stamp(delegation, &task.spec, &task.id));
     let recording = delegation.builder.files.recording.clone();
