@@ -242,7 +242,8 @@ impl Payment<'_> {
         longest: Option<u64>,
     ) -> Result<Answer, InternalForkError> {
         let info = self.shared.model.info(&self.model);
-        let mut said = 0_u64;
+        // The length of the answer, and of those that broke off before it.
+        let (mut said, mut lost) = (0_u64, 0_u64);
         let mut events = self.shared.model.stream(request, patience);
         while let Some(event) = events.next().await {
             match event? {
@@ -252,7 +253,7 @@ impl Payment<'_> {
                     let mut used = self.used.clone();
                     used += self.builder.usage();
                     // The provider counts what it says only at the end.
-                    used.counts.output_tokens = used.counts.output_tokens.max(said / 4);
+                    used.counts.output_tokens = used.counts.output_tokens.max((lost + said) / 4);
                     if let Some(ceiling) = ceiling.filter(|most| info.cost_of(&used) > *most) {
                         return Err(InternalForkError::Ceiling(ceiling));
                     }
@@ -262,6 +263,7 @@ impl Payment<'_> {
                 }
                 ModelEvent::Retry(_) => {
                     self.used += std::mem::take(&mut self.builder).usage();
+                    lost += std::mem::take(&mut said);
                 }
                 // Its turn comes.
                 ModelEvent::Held => {}

@@ -130,6 +130,11 @@ async fn a_conversation_that_comes_near_its_window_continues_with_a_summary() {
     let notes = told.lines();
     let paid = notes.iter().find(|line| line["subtype"] == "internal_fork").unwrap();
     assert_eq!(paid["data"]["purpose"], "compact");
+    // The question and the answer as they were are no part of it, for models and for observers.
+    for part in [QUESTION, "hm</analysis>"] {
+        assert!(!format!("{:?}{notes:?}", told.events).contains(part), "S-290: {part}");
+        assert!(of_work(&told).iter().all(|asked| !text(asked).contains(part)), "S-290: {part}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -529,8 +534,8 @@ async fn a_resumed_session_sends_the_bytes_that_were_sent_before_its_end() {
     }
 }
 
-/// A child with a model of its own whose conversation comes near the window of that model.
-pub(crate) async fn with_full_child() -> (Bench, Told) {
+/// A child with a model of its own whose conversation comes near the window of that model, and this summary of it.
+pub(crate) fn full_child(summary: &Value) -> Bench {
     let full = json!({"blocks": [{"tool": "Read", "input": {"file_path": "long.txt"}}], "usage": {"input_tokens": 180_000}});
     let steps = [
         json!([agent("small", "CHILD-TASK: read", &json!({}))]),
@@ -541,9 +546,15 @@ pub(crate) async fn with_full_child() -> (Bench, Told) {
         json!("Report."),
         json!("Heard."),
     ];
-    let mut bench = telling(0, &[good()], &steps);
+    let mut bench = telling(0, std::slice::from_ref(summary), &steps);
     bench.also(|options| options.context = ContextRules::default());
     bench.agent("small", "model: claude-sonnet-4-5\n", "CHILD-ROLE.");
+    bench
+}
+
+/// The same, carried out.
+pub(crate) async fn with_full_child() -> (Bench, Told) {
+    let bench = full_child(&good());
     let told = bench.run("go").await;
     assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
     (bench, told)

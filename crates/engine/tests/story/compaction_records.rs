@@ -1,12 +1,14 @@
 //! What a compaction leaves in the record and tells observers, and when it does not begin.
 
+use std::time::Duration;
+
 use centurion_hooks::Event;
 use centurion_protocol::Outcome;
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Told};
 use crate::compaction::{
-    boundaries, good, is_compaction, much, read, telling, too_long, with_full_child,
+    boundaries, full_child, good, is_compaction, much, read, telling, too_long, with_full_child,
 };
 use crate::hook_stage::{Stage, every_event};
 
@@ -146,4 +148,30 @@ async fn a_summary_without_an_end_is_given_up_before_it_has_cost_much() {
         .map(|it| it["outputTokens"].as_u64().unwrap())
         .sum();
     assert!(output < 90_000, "{usage}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_broke_off_and_is_given_again_is_not_too_long_for_what_was_said_twice() {
+    let analysis = "word ".repeat(36_000);
+    let flaky = json!({
+        "text": format!("<analysis>{analysis}</analysis><summary>SUMMARY-1.</summary>"),
+        "chunk_chars": 10_000, "reset_after_events": 18, "times": 1,
+    });
+    let bench = telling(200_000, &[flaky], &[read(), read(), json!("Done.")]);
+    let told = bench.run("go").await;
+    let later = Bench { seed: 30, ..bench };
+    let compacted = later.resume(&told, "/compact").await;
+    assert_eq!(compacted.outcome, Some(Outcome::Completed), "{}", compacted.result());
+    assert_eq!(boundaries(&compacted), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_whose_summary_takes_long_is_not_taken_for_stalled() {
+    let slow = json!({"text": "<summary>SUMMARY-1.</summary>", "latency_ms": 60_000});
+    let mut bench = full_child(&slow);
+    bench.knows_agents(|agents| agents.rules.stall = Some(Duration::from_secs(20)));
+    let told = bench.run("go").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    assert_eq!(boundaries(&told), 1, "{:?}", told.results());
+    assert!(told.results()[0].0.contains("Report."), "{:?}", told.results());
 }

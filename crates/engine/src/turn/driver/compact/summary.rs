@@ -160,6 +160,9 @@ fn question(instructions: &str) -> String {
 /// The summary in an answer. One that was begun and not ended is no summary.
 fn read(answer: &str, most: u64) -> Result<String, CompactError> {
     let cut_off = || CompactError::from(InternalForkError::CutOff);
+    // The analysis may speak of the tags of the summary.
+    let analysis = answer.trim_start().strip_prefix("<analysis>");
+    let answer = analysis.and_then(|it| it.split_once("</analysis>")).map_or(answer, |it| it.1);
     let text = match answer.split_once("<summary>") {
         Some((_, rest)) => rest.rsplit_once("</summary>").ok_or_else(cut_off)?.0,
         None if answer.contains("<analysis>") => {
@@ -217,11 +220,19 @@ mod tests {
                 "S </summary> in </summary> it",
             ),
             ("<analysis>hm</analysis> plain", "plain"),
+            ("<analysis>no <summary> yet</analysis><summary>S</summary>", "S"),
+            ("<summary>of </analysis> tags</summary>", "of </analysis> tags"),
+            ("<analysis>not ended <summary>S</summary>", "S"),
             ("plain", "plain"),
         ] {
             assert_eq!(read(answer, 100).unwrap(), summary, "{answer}");
         }
-        for cut in ["<summary>cut", "<analysis>cut", "hm <analysis> a <summary> b"] {
+        for cut in [
+            "<summary>cut",
+            "<analysis>cut",
+            "hm <analysis> a <summary> b",
+            "<analysis>a</analysis><summary>cut",
+        ] {
             let error = read(cut, 100).unwrap_err();
             assert!(matches!(error, CompactError::NoSummary(InternalForkError::CutOff)), "{cut}");
         }
