@@ -40,6 +40,8 @@ mod bench;
 mod compaction;
 #[path = "story/compaction_bounds.rs"]
 mod compaction_bounds;
+#[path = "story/compaction_histories.rs"]
+mod compaction_histories;
 #[path = "story/compaction_records.rs"]
 mod compaction_records;
 #[path = "story/compaction_state.rs"]

@@ -194,7 +194,7 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
-    use centurion_protocol::Message;
+    use centurion_protocol::{Block, Message};
 
     use super::*;
 
@@ -209,5 +209,10 @@ mod tests {
         let rules = include_str!("../definition/prompts/fork.md");
         assert!(says(rules) && says("<claude:fork-boilerplate>\nrules"));
         assert!(!says("about forks") && !says(&centurion_protocol::markup::contain(rules)));
+        // A model may speak of the tags.
+        let mut conversation = Conversation::default();
+        conversation.push(Message::user("what are the rules of forks?")).unwrap();
+        conversation.push(Message::new(Role::Assistant, &[Block::text(rules)])).unwrap();
+        assert!(!is_of_fork(&conversation));
     }
 }

@@ -399,6 +399,8 @@ async fn an_agent_that_asks_for_the_conversation_gets_it_beside_a_prompt_and_too
     let later = bench.resume(&told, &format!("@@poke:{id}")).await;
     let woken = of_forks(&later)[0];
     assert!(woken.wire.starts_with(&asked.wire) && woken.fixed == asked.fixed);
+    let warned = format!("{:?}", later.of("system", Some("informational")));
+    assert!(!warned.contains("no longer begins"), "it never had its parent's prompt: {warned}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -411,15 +413,16 @@ async fn a_fork_is_told_its_rules_and_the_form_of_its_report() {
     for part in [
         "You are not that agent",
         "Do not fork",
-        "Do not converse",
+        "Instructions above to delegate by default are for the agent above",
+        "Do not converse, ask questions or suggest next steps",
         "your own tools",
-        "commit your changes",
+        "commit your changes before you report",
         "Begin your report with \"Scope:\"",
         "\nScope: ",
         "\nResult: ",
         "\nKey files: ",
-        "\nFiles changed: ",
-        "\nIssues: ",
+        "\nFiles changed: paths with the commit's hash; only if you changed files",
+        "\nIssues: only if there are any",
     ] {
         assert!(rules.contains(part), "{part}: {rules}");
     }
@@ -768,4 +771,51 @@ async fn a_forks_record_leads_to_no_file_but_a_transcript_of_the_session() {
     let later = bench.resume(&told, &format!("@@poke:{id}")).await;
     assert!(of_forks(&later).is_empty());
     assert!(results(&later).contains("names an agent that cannot be"), "{}", results(&later));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fork_whose_parents_record_is_cut_or_gone_is_refused_with_the_reason() {
+    let bench = forking(&json!({
+        "lead": [[read()], [agent("general-purpose", "@@child", &json!({})), fork("@@work")], "meanwhile", "heard", "heard"],
+        "child": [[read()], [fork("@@work")], "meanwhile", "heard"],
+        "work": ["Scope: first"],
+        "poke": [[message("${arg}", "@@work")], "said", "heard"],
+    }));
+    let told = bench.run("@@lead").await;
+    let started = told.of("system", Some("task_started"));
+    let path =
+        |id: &str| told.transcript.with_extension("").join(format!("subagents/agent-{id}.jsonl"));
+    let ids = |kind: &str| -> Vec<&str> {
+        let of_kind = started.iter().filter(|it| it["subagent_type"] == kind);
+        of_kind.map(|it| it["task_id"].as_str().unwrap()).collect()
+    };
+    let child = ids("general-purpose")[0];
+    let is_of_child = |id: &&str| {
+        std::fs::read_to_string(path(id)).unwrap().contains(&format!("\"parent\":\"{child}\""))
+    };
+    let (of_child, of_main): (Vec<&str>, Vec<&str>) =
+        ids("fork").into_iter().partition(is_of_child);
+    let (main, of_parent) =
+        (std::fs::read(&told.transcript).unwrap(), std::fs::read(path(child)).unwrap());
+    // Cut before the answer that the fork begins with.
+    let before = memchr::memmem::rfind(&main, b"\"prompt\":\"@@child\"").unwrap();
+    let end = memchr::memrchr(b'\n', &main[..before]).unwrap() + 1;
+    std::fs::write(&told.transcript, &main[..end]).unwrap();
+    let later = bench.resume(&told, &format!("@@poke:{}", of_main[0])).await;
+    assert_eq!(later.outcome, Some(Outcome::Completed), "{}", later.result());
+    assert!(of_forks(&later).is_empty(), "{}", results(&later));
+    assert!(results(&later).contains("does not hold the conversation"), "{}", results(&later));
+    std::fs::write(&told.transcript, &main).unwrap();
+    for (left, reason) in [(Some(&b"{}\n"[..]), "does not hold"), (None, "cannot be read")] {
+        match left {
+            Some(text) => std::fs::write(path(child), text).unwrap(),
+            None => std::fs::remove_file(path(child)).unwrap(),
+        }
+        let later = bench.resume(&told, &format!("@@poke:{}", of_child[0])).await;
+        assert!(of_forks(&later).is_empty(), "{}", results(&later));
+        assert!(results(&later).contains(reason), "{reason}: {}", results(&later));
+    }
+    std::fs::write(path(child), of_parent).unwrap();
+    let later = bench.resume(&told, &format!("@@poke:{}", of_child[0])).await;
+    assert!(!of_forks(&later).is_empty(), "it is there again: {}", results(&later));
 }

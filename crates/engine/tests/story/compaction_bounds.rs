@@ -260,6 +260,54 @@ async fn a_compaction_can_be_asked_for_first_where_a_process_died_in_a_call() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn compactions_that_were_of_use_in_between_begin_the_count_of_useless_ones_anew() {
+    // context.md 8, 1: three in a row end a run, and not three in all
+    let full = json!({"blocks": read(), "usage": {"input_tokens": 990_000}});
+    let mut steps = reads(2);
+    for between in [1, 1, 6, 1, 1, 6, 1] {
+        steps.push(full.clone());
+        steps.extend(reads(between));
+    }
+    steps.push(json!("All read."));
+    let mut bench = telling(0, &[good()], &steps);
+    bench.also(|options| options.context = ContextRules::default());
+    let told = bench.run("go").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    assert_eq!(boundaries(&told), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn results_of_a_first_answer_that_the_provider_finds_too_long_are_cut() {
+    // D-54: nothing can be summarised, and something can be made shorter
+    let many: Vec<Value> = reads(9).iter().map(|it| it[0].clone()).collect();
+    let bench = telling(40_000, &[good()], &[json!(many), too_long(), json!("Done.")]);
+    let told = bench.run("PROMPT-WORDS").await;
+    assert_eq!(told.outcome, Some(Outcome::Completed), "{}", told.result());
+    assert_eq!((boundaries(&told), told.result()["result"].as_str()), (1, Some("Done.")));
+    let sent = text(first_behind(&told));
+    assert!(sent.contains("PROMPT-WORDS") && sent.contains("bytes are left out here"), "{sent}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_by_rule_has_the_last_words_of_each_and_none_of_an_earlier_summary() {
+    let said = |n: usize| json!([format!("WORDS-{n}."), read()[0]]);
+    let mut steps: Vec<Value> = (1..=12).map(said).collect();
+    steps.push(too_long());
+    steps.extend((13..=24).map(said));
+    steps.extend([too_long(), json!("Done.")]);
+    let told = telling(200_000, &[too_long()], &steps).run("PROMPT-WORDS").await;
+    assert_eq!((told.outcome, boundaries(&told)), (Some(Outcome::Completed), 2));
+    let sent = text(of_work(&told).last().unwrap());
+    // The newest answer stays word for word; of those before it the last eight are quoted.
+    for (n, is_there) in [(24, true), (23, true), (16, true), (15, false), (13, false), (1, false)]
+    {
+        assert_eq!(sent.contains(&format!("WORDS-{n}.")), is_there, "{n}: {sent}");
+    }
+    assert!(sent.contains("(4 earlier texts are left out)"), "{sent}");
+    assert_eq!(sent.matches(GOES_ON).count(), 1, "{sent}");
+}
+
 /// Where a list of things to do is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {

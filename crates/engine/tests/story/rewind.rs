@@ -529,6 +529,60 @@ async fn a_directory_behind_a_link_and_half_a_history_do_no_harm() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_stands_in_the_place_of_a_file_is_named_and_never_removed() {
+    let files = ["directory.txt", "huge.txt", "linked/a.txt", "empty.txt", "filled.txt"];
+    let mut writes: Vec<Value> = files.iter().map(|file| read(file)).collect();
+    writes.push(write("new.txt", "n"));
+    let bench = keeping(&json!({
+        "begin": ["ready"],
+        "one": [writes, files.map(|file| write(file, "ours\n")), "done"],
+    }));
+    std::fs::create_dir(bench.project().join("linked")).unwrap();
+    for file in files {
+        bench.file(file, if file == "empty.txt" { "" } else { "alpha\n" });
+    }
+    let project = bench.project();
+    let elsewhere = project.with_file_name("elsewhere");
+    let made = (project.clone(), elsewhere.clone());
+    let (told, rewound) = play(&bench, &["@@one"], move |handle| {
+        let (project, elsewhere) = &made;
+        std::fs::remove_file(project.join("directory.txt")).unwrap();
+        std::fs::create_dir(project.join("directory.txt")).unwrap();
+        std::fs::write(project.join("directory.txt/inside"), "theirs").unwrap();
+        std::fs::File::create(project.join("huge.txt")).unwrap().set_len(100 << 20).unwrap();
+        std::fs::rename(project.join("linked"), elsewhere).unwrap();
+        symlink(elsewhere, project.join("linked")).unwrap();
+        std::fs::write(project.join("filled.txt"), "").unwrap();
+        let plan = handle.rewind_files(prompt(0), true).unwrap();
+        let done = handle.rewind_files(prompt(0), false)?;
+        let names = |rewind: &Rewind| {
+            let failed = rewind.failed.iter().map(|(path, _)| path.clone());
+            failed.chain(rewind.skipped_links.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&plan), names(&done), "{plan:?} {done:?}");
+        Ok(done)
+    })
+    .await;
+    let rewound = rewound.unwrap();
+    let named = format!("{:?} {:?}", rewound.failed, rewound.skipped_links);
+    for file in ["directory.txt", "huge.txt", "linked/a.txt"] {
+        assert!(named.contains(file), "{file}: {rewound:?} {:?}", told.results());
+    }
+    assert_eq!(content(&project.join("directory.txt/inside")).unwrap(), b"theirs");
+    assert_eq!(std::fs::metadata(project.join("huge.txt")).unwrap().len(), 100 << 20);
+    assert_eq!(content(&elsewhere.join("a.txt")).unwrap(), b"ours\n");
+    assert_eq!(content(&project.join("empty.txt")).unwrap(), b"");
+    assert_eq!(content(&project.join("filled.txt")).unwrap(), b"alpha\n");
+    assert_eq!(content(&project.join("new.txt")), None);
+    // What others made of a file is kept, also where that is nothing at all.
+    let [aside] = &rewound.set_aside[..] else { panic!("{rewound:?}") };
+    assert_eq!(
+        (aside.path.as_path(), content(&aside.copy)),
+        (project.join("filled.txt").as_path(), Some(Vec::new()))
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_file_whose_name_a_record_cannot_hold_is_named_and_left_alone() {
     // A name that looks like a credential is not written to a transcript.
     let name = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOP.txt";

@@ -34,8 +34,6 @@ pub(super) struct Drawn {
     /// The newest answer and the messages after it. Empty if the answer is too large, or in another agent's record.
     round: Vec<Message>,
     pub(super) newest: Newest,
-    /// The number of tokens that are left out with the newest round.
-    left_out: usize,
 }
 
 /// The treatment of the newest part of a conversation.
@@ -76,12 +74,11 @@ impl Driver {
                 debug_assert!(false, "invariant: a part of a valid history is valid");
             }
         }
-        let mut round: Vec<Message> = messages[from..].iter().map(|it| (*it).clone()).collect();
-        let mut left_out = 0;
-        if newest == Newest::Goes {
-            left_out = round.drain(..).map(|message| message.tokens()).sum();
-        }
-        Drawn { earlier, round, newest, left_out }
+        let round = match newest {
+            Newest::Stays => messages[from..].iter().map(|it| (*it).clone()).collect(),
+            Newest::Goes => Vec::new(),
+        };
+        Drawn { earlier, round, newest }
     }
 }
 
@@ -98,7 +95,7 @@ impl Drawn {
 
     fn tokens(&self) -> usize {
         let round = self.round.iter().map(Message::tokens).sum::<usize>();
-        self.earlier.tokens() + round + self.left_out
+        self.earlier.tokens() + round
     }
 }
 
