@@ -2,17 +2,17 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::process::{ExitStatus, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_model::{KeyError, KeyFuture, KeyHelper};
 use centurion_protocol::Env;
+use centurion_tools::{Bound, BoundOutput, PipedProgram};
 use thiserror::Error;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::Command;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
+
+use crate::setup;
 
 /// The time for which a key is used before the command is asked again.
 const LIFETIME: Duration = Duration::from_mins(5);
@@ -36,8 +36,8 @@ enum HelperError {
     Slow,
     #[error("apiKeyHelper gives no key: {0}")]
     Run(#[from] io::Error),
-    #[error("apiKeyHelper gives no key: it failed with {status}: {said}")]
-    Failed { status: ExitStatus, said: String },
+    #[error("apiKeyHelper gives no key: {end}: {said}")]
+    Failed { end: String, said: String },
     #[error("apiKeyHelper gives no key: it printed nothing")]
     Empty,
     #[error("apiKeyHelper gives no key: it printed more than a key")]
@@ -56,52 +56,34 @@ impl HelperCommand {
         Self { command, env, cwd, lifetime, kept: Mutex::default() }
     }
 
-    /// Runs the command, and returns its output.
+    /// Runs the command, and returns the key that it printed. What it started ends with it.
     async fn ask(&self) -> Result<String, HelperError> {
-        let running = Command::new("/bin/sh")
-            .args(["-c", &self.command])
-            .env_clear()
-            .envs(self.env.iter())
-            .current_dir(&self.cwd)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn();
-        let running = async {
-            let mut child = running?;
-            let (stdout, stderr) =
-                tokio::join!(beginning(child.stdout.take()), beginning(child.stderr.take()));
-            let (stdout, stderr) = (stdout?, stderr?);
-            if stdout.len() + stderr.len() >= MOST_PRINTED {
-                // It prints on, and is not waited for.
-                child.start_kill()?;
-            }
-            Ok::<_, io::Error>(Output { status: child.wait().await?, stdout, stderr })
+        let guard = setup::guard().map_err(io::Error::other)?;
+        let variables = self.env.iter();
+        let program = PipedProgram {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), self.command.as_str().into()],
+            environment: variables
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+            cwd: self.cwd.clone(),
         };
-        let output = timeout(PATIENCE, running).await.map_err(|_| HelperError::Slow)??;
-        key_of(&output)
+        let running = Bound::run(&guard, &program, &[], MOST_PRINTED);
+        key_of(&timeout(PATIENCE, running).await.map_err(|_| HelperError::Slow)??)
     }
 }
 
-/// The most that is read of what a helper prints.
+/// The most that a helper may print.
 const MOST_PRINTED: usize = 64 * 1024;
 
-/// Reads the output of a helper, to its end or to the limit.
-async fn beginning(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(stream) = stream {
-        stream.take(MOST_PRINTED as u64).read_to_end(&mut bytes).await?;
-    }
-    Ok(bytes)
-}
-
 /// The key that was printed.
-fn key_of(output: &Output) -> Result<String, HelperError> {
-    if !output.status.success() {
+fn key_of(output: &BoundOutput) -> Result<String, HelperError> {
+    if output.code != Some(0) {
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.lines().next().unwrap_or("it says nothing").trim().to_owned();
-        return Err(HelperError::Failed { status: output.status, said });
+        let end =
+            output.code.map_or("a signal ended it".to_owned(), |code| format!("exit code {code}"));
+        return Err(HelperError::Failed { end, said });
     }
     match str::from_utf8(&output.stdout).map(str::trim) {
         Ok("") => Err(HelperError::Empty),
@@ -157,9 +139,10 @@ mod tests {
     async fn a_helper_that_gives_no_key_says_why_and_not_what() {
         let directory = tempfile::tempdir().unwrap();
         for (command, why) in [
-            ("echo no vault >&2; exit 3", "exit status: 3: no vault"),
+            ("echo no vault >&2; exit 3", "exit code 3: no vault"),
             ("true", "printed nothing"),
             ("echo secret-one; echo secret-two", "more than a key"),
+            ("yes secret", "more than 65536 bytes"),
         ] {
             let cwd = directory.path().to_owned();
             let helper = HelperCommand::new(command.to_owned(), Arc::default(), cwd);

@@ -2,27 +2,28 @@
 //!
 //! Commands of a repository's settings are not among them before the folder is trusted: settings leave them out until then.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::settings::Settings;
 use centurion_host::OwnFileNames;
 use centurion_protocol::{AgentId, Env};
+use centurion_tools::{Bound, PipedProgram};
 use centurion_tui::Fact;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::live_settings::LiveSettings;
+use crate::setup;
 use crate::surroundings::Surroundings;
 
 /// The longest time that such a command may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The most output that is read of it.
-const MOST_OUTPUT: u64 = 64 * 1024;
+const MOST_OUTPUT: usize = 64 * 1024;
 /// The most lines of a status line, and the most names of files.
 const MOST_STATUS_LINES: usize = 3;
 const MOST_NAMES: usize = 30;
@@ -133,33 +134,23 @@ impl OwnCommands {
         )
     }
 
-    /// Runs a command with JSON on its standard input; what it printed, if it succeeded in time.
+    /// Runs a command with JSON on its standard input; what it printed, if it succeeded in time. What it started ends with it,
+    /// when it is too slow, and when the program ends.
     async fn run(&self, command: &str, input: &Value) -> Option<String> {
-        let mut child = tokio::process::Command::new("sh")
-            .arg("-c")
-            .arg(command)
-            .current_dir(&self.cwd)
-            .env_clear()
-            .envs(self.env.of_programs())
-            .env("CLAUDE_PROJECT_DIR", &self.cwd)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn()
-            .ok()?;
-        let (mut stdin, stdout) = (child.stdin.take()?, child.stdout.take()?);
-        let input = input.to_string();
-        let mut bytes = Vec::new();
-        let work = async {
-            // A command that reads nothing is none the worse for it.
-            let _ = stdin.write_all(input.as_bytes()).await;
-            drop(stdin);
-            let _ = stdout.take(MOST_OUTPUT).read_to_end(&mut bytes).await;
-            child.wait().await
+        let variables = self.env.of_programs();
+        let mut environment: BTreeMap<String, String> =
+            variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        environment.insert("CLAUDE_PROJECT_DIR".to_owned(), self.cwd.display().to_string());
+        let program = PipedProgram {
+            program: "sh".into(),
+            args: vec!["-c".into(), command.into()],
+            environment,
+            cwd: self.cwd.clone(),
         };
-        let status = tokio::time::timeout(PATIENCE, work).await.ok()?.ok()?;
-        status.success().then(|| String::from_utf8_lossy(&bytes).into_owned())
+        let (guard, input) = (setup::guard().ok()?, input.to_string());
+        let running = Bound::run(&guard, &program, input.as_bytes(), MOST_OUTPUT);
+        let output = tokio::time::timeout(PATIENCE, running).await.ok()?.ok()?;
+        (output.code == Some(0)).then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     }
 }
 

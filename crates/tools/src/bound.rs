@@ -8,6 +8,7 @@
 use std::io;
 use std::process::Stdio;
 
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::guard::{self, GuardKind, GuardProgram, Member};
@@ -26,7 +27,38 @@ enum Runs {
     Guarded(Box<Piped>),
 }
 
+/// The output of a program that has ended.
+pub struct BoundOutput {
+    /// The exit code; `None` where a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
 impl Bound {
+    /// Runs a program with `input` as its standard input, to its end. One that prints more than `most` bytes into a stream is
+    /// ended, which is an error.
+    pub async fn run(
+        guard: &GuardProgram,
+        program: &PipedProgram,
+        input: &[u8],
+        most: usize,
+    ) -> io::Result<BoundOutput> {
+        let mut bound = Self::start(guard, program)?;
+        let (stdin, stdout, stderr) =
+            (bound.stdin.take(), bound.stdout.take(), bound.stderr.take());
+        let feed = async {
+            if let Some(mut stdin) = stdin {
+                // A program may end without having read its input.
+                let _ = stdin.write_all(input).await;
+            }
+            Ok(())
+        };
+        let (stdout, stderr, ()) =
+            tokio::try_join!(at_most(stdout, most), at_most(stderr, most), feed)?;
+        Ok(BoundOutput { code: bound.wait().await?, stdout, stderr })
+    }
+
     /// Starts a program.
     pub fn start(guard: &GuardProgram, program: &PipedProgram) -> io::Result<Self> {
         if guard.has_limits() {
@@ -66,4 +98,16 @@ impl Bound {
             Runs::Guarded(piped) => Ok(piped.wait().await.code),
         }
     }
+}
+
+/// Reads a stream to its end.
+async fn at_most(stream: Option<impl AsyncRead + Unpin>, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(stream) = stream {
+        stream.take(most as u64 + 1).read_to_end(&mut bytes).await?;
+    }
+    if bytes.len() > most {
+        return Err(io::Error::other(format!("it printed more than {most} bytes")));
+    }
+    Ok(bytes)
 }

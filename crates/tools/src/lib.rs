@@ -47,7 +47,7 @@ mod write;
 pub use ask_user_question::PreviewFormat;
 /// The digest of the whole content of a file.
 pub use blake3::Hash as ContentHash;
-pub use bound::Bound;
+pub use bound::{Bound, BoundOutput};
 pub use builtin::{builtin, builtin_under};
 pub use checkpoints::{
     AgentCheckpoints, ChangeLog, CheckpointError, Checkpoints, FileHistory, FileKeeper, LogError,

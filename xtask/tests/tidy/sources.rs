@@ -68,6 +68,62 @@ fn every_task_belongs_to_a_tracker() {
     assert_none(&product.flat_map(detached).collect::<Vec<_>>());
 }
 
+/// The files that start programs by themselves, and why the program needs no guard, or is one. All others start them below a
+/// guard (`Piped`), bound to this process (`Bound`), or as the git that can start nothing (`InstalledGit`).
+const STARTS_PROGRAMS: [(&str, &str); 20] = [
+    ("crates/cli/src/demo/repository.rs", "a script of our own, waited for"),
+    ("crates/cli/src/interactive/desk.rs", "the user's editor, waited for; this program itself"),
+    ("crates/cli/src/interactive/images.rs", "programs of the desktop that print what was copied"),
+    ("crates/cli/src/mcp/browser.rs", "the user's browser, which is to stay"),
+    ("crates/cli/src/teammates/pane.rs", "the process becomes the program"),
+    (
+        "crates/cli/src/teammates/tmux.rs",
+        "tmux, whose server is to stay; the guard of a member is in its pane",
+    ),
+    ("crates/sandbox/src/bin/centurion_sandboxed.rs", "the process becomes the program"),
+    ("crates/sandbox/src/bubblewrap.rs", "what the guard starts"),
+    ("crates/sandbox/src/reader.rs", "the git that can start nothing"),
+    ("crates/sandbox/src/support.rs", "this program itself, which tries what the kernel can do"),
+    ("crates/tools/src/bound.rs", "starts programs that end with this process"),
+    ("crates/tools/src/git.rs", "the git that can start nothing, and the git that fetches"),
+    ("crates/tools/src/guard/family.rs", "the second watcher"),
+    ("crates/tools/src/guard/launch.rs", "below the guard"),
+    ("crates/tools/src/guard/pipe.rs", "below the guard"),
+    ("crates/tools/src/guard/watch.rs", "below the guard"),
+    ("crates/tools/src/process.rs", "the guard"),
+    ("crates/tools/src/shell/guarded.rs", "the guard"),
+    (
+        "crates/worktree/src/git.rs",
+        "for a program that gives no way of its own, such as a benchmark",
+    ),
+    ("crates/tui/src/keeper.rs", "the keeper, which puts the terminal back as it was"),
+];
+
+/// Commands of settings once outlived the program, because each had a way of its own to start one.
+#[test]
+fn programs_are_started_below_a_guard_or_bound_to_this_process() {
+    const COMPLAINT: &str = "starts a program by itself: use `Piped`, `Bound` or `InstalledGit`";
+    let mut product = product();
+    product.retain(|file| !file.path.starts_with("xtask") && !file.path.contains("testkit"));
+    let starts = |file: &File| {
+        complain(file, |line| {
+            let code = line.split("//").next().unwrap_or_default();
+            let is_start = code.contains("Command::new(") && !code.contains("HelperCommand");
+            is_start.then_some(COMPLAINT)
+        })
+    };
+    let is_known = |path: &str| STARTS_PROGRAMS.iter().any(|(known, _)| *known == path);
+    let complaints: Vec<String> =
+        product.iter().filter(|file| !is_known(&file.path)).flat_map(starts).collect();
+    assert_none(&complaints);
+    let idle: Vec<&str> = STARTS_PROGRAMS
+        .iter()
+        .map(|(known, _)| *known)
+        .filter(|known| !product.iter().any(|file| file.path == *known && !starts(file).is_empty()))
+        .collect();
+    assert!(idle.is_empty(), "these files start no program any more: {idle:?}");
+}
+
 /// Places where a task is started that nothing waits for: with no tracker, or with a handle that is dropped at once.
 fn detached(file: &File) -> Vec<String> {
     const COMPLAINT: &str = "a task that nothing waits for: use a tracker, or keep its handle";

@@ -231,7 +231,8 @@ impl ProgramDesk {
                 let handle = self.front.upgrade().and_then(|front| front.session());
                 let transcript = handle.and_then(|handle| handle.transcript(None));
                 Box::pin(async move {
-                    let text = diffs::by_agent(surroundings.cwd.clone(), transcript).await;
+                    let text =
+                        diffs::by_agent(&surroundings.cwd, &surroundings.env, transcript).await;
                     vec![Fact::Shown { title: "/diff".to_owned(), text }]
                 })
             }
@@ -408,7 +409,7 @@ async fn own_output(command: &str, cwd: &Path) -> String {
     output_of(own).await.0
 }
 
-pub(super) async fn output_of(mut command: tokio::process::Command) -> (String, bool) {
+async fn output_of(mut command: tokio::process::Command) -> (String, bool) {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = match command.spawn() {
         Ok(child) => child,

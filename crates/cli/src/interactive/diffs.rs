@@ -3,50 +3,86 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use centurion_config::paths::repo_root;
+use centurion_config::repository::GitDirs;
 use centurion_journal::MOST_TRANSCRIPT;
-use centurion_protocol::bounded;
-use centurion_tools::FileHistory;
-
-use super::desk::output_of;
+use centurion_protocol::{Env, bounded};
+use centurion_tools::{FileHistory, GitPlaces, InstalledGit};
 
 /// The title of changes that no tool of an agent has made: a person, another program, or a command did.
 const OTHERS: &str = "by commands or others";
 
-/// The changes as text: of each group of agents, then of others. Without any agents it is what git says.
-pub(super) async fn by_agent(cwd: PathBuf, transcript: Option<PathBuf>) -> String {
-    let diff = git(&cwd, &["diff", "--no-color", "--no-ext-diff", "HEAD"]).await;
-    let new = git(&cwd, &["ls-files", "--others", "--exclude-standard", "-z", "--full-name"]).await;
-    let root = git(&cwd, &["rev-parse", "--show-toplevel"]).await;
+/// The change of a checkout since a commit, as git itself sees it.
+const CHANGE: [&str; 5] =
+    ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"];
+/// The files that git does not know, and is not told to ignore.
+const NEW: [&str; 4] = ["ls-files", "--others", "--exclude-standard", "-z"];
+/// The empty tree, by the kind of names that a repository has.
+const EMPTY_SHA1: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+const EMPTY_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
+
+/// The changes as text: of each group of agents, then of others. Without any agents it is what git says. The repository may be
+/// a stranger's: git starts no program that its configuration names.
+pub(super) async fn by_agent(cwd: &Path, env: &Env, transcript: Option<PathBuf>) -> String {
+    let Some(git) = Repository::around(cwd, env) else {
+        return "this is not a git repository, or there is no git".to_owned();
+    };
+    let base = git.base().await;
+    let change: Vec<&str> = CHANGE.into_iter().chain([base]).collect();
+    let Some(diff) = git.say(&change).await else {
+        return "git cannot tell what has changed without starting a program that this repository names".to_owned();
+    };
+    let new = git.say(&NEW).await.unwrap_or_default();
+    let root = git.places.work_tree;
     let work = move || {
         let text = transcript.and_then(|path| bounded::read_file(&path, MOST_TRANSCRIPT).ok());
         let history = FileHistory::read(&text.unwrap_or_default());
-        let root = root.map_or(cwd, PathBuf::from);
-        grouped(&diff, &new.unwrap_or_default(), &root, &history.authors())
+        grouped(&diff, &new, &root, &history.authors())
     };
     tokio::task::spawn_blocking(work).await.unwrap_or_default()
 }
 
-/// The output of git, or the reason that it gives instead.
-async fn git(cwd: &Path, arguments: &[&str]) -> Result<String, String> {
-    let mut git = tokio::process::Command::new("git");
-    git.args(arguments).current_dir(cwd);
-    match output_of(git).await {
-        (text, true) => Ok(text),
-        (text, false) => Err(text),
+/// The repository around a directory, and the git that reads it.
+struct Repository {
+    git: InstalledGit,
+    places: GitPlaces,
+}
+
+impl Repository {
+    fn around(cwd: &Path, env: &Env) -> Option<Self> {
+        let root = repo_root(cwd)?;
+        let dirs = GitDirs::of(&root)?;
+        let git = InstalledGit::find(env, &root)?;
+        Some(Self {
+            git,
+            places: GitPlaces { work_tree: root, directories: vec![dirs.own, dirs.common] },
+        })
+    }
+
+    /// The output of git; `None` where it fails.
+    async fn say(&self, arguments: &[&str]) -> Option<String> {
+        let said = self.git.read(&self.places, arguments).await?;
+        let more = if said.is_cut { "\n(there is more)\n" } else { "" };
+        Some(said.text + more)
+    }
+
+    /// The tree to compare with: before the first commit everything that git knows is new.
+    async fn base(&self) -> &'static str {
+        if self.say(&["rev-parse", "--verify", "--quiet", "HEAD"]).await.is_some() {
+            return "HEAD";
+        }
+        let format = self.say(&["rev-parse", "--show-object-format"]).await;
+        if format.is_some_and(|it| it.trim() == "sha256") { EMPTY_SHA256 } else { EMPTY_SHA1 }
     }
 }
 
 /// The changes of files in the groups of agents that made them.
 fn grouped(
-    diff: &Result<String, String>,
+    diff: &str,
     new: &str,
     root: &Path,
     authors: &BTreeMap<&Path, BTreeSet<&str>>,
 ) -> String {
-    let diff = match diff {
-        Ok(diff) => diff,
-        Err(said) => return said.clone(),
-    };
     let who = |name: &str| {
         let found = authors.get(root.join(name).as_path());
         found.map(|agents| agents.iter().copied().collect::<Vec<_>>().join(", "))
@@ -135,6 +171,62 @@ index 1..2 100644
 Binary files a/pic.png and b/pic.png differ
 ";
 
+    /// What is shown of a new repository with one file, after these steps of git.
+    async fn after(steps: &[&[&str]]) -> (tempfile::TempDir, String) {
+        let scratch = tempfile::tempdir().unwrap();
+        let env = Env::from([("PATH", "/usr/local/bin:/usr/bin:/bin")]);
+        std::fs::write(scratch.path().join("a.txt"), "one\n").unwrap();
+        std::fs::write(scratch.path().join(".gitattributes"), "a.txt filter=x diff=x\n").unwrap();
+        for step in steps {
+            let mut git = std::process::Command::new("git");
+            git.args(["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]);
+            let done = git.args(*step).current_dir(scratch.path()).output().unwrap();
+            assert!(done.status.success(), "{step:?}: {}", String::from_utf8_lossy(&done.stderr));
+        }
+        std::fs::write(scratch.path().join("a.txt"), "two\n").unwrap();
+        let text = by_agent(scratch.path(), &env, None).await;
+        (scratch, text)
+    }
+
+    #[tokio::test]
+    async fn before_the_first_commit_everything_that_git_knows_is_new() {
+        for format in ["sha1", "sha256"] {
+            let init = format!("--object-format={format}");
+            let (_scratch, text) = after(&[&["init", "-q", &init], &["add", "a.txt"]]).await;
+            assert!(text.contains("new file mode") && text.contains("+two"), "{text}");
+            let (_scratch, text) = after(&[&["init", "-q", &init]]).await;
+            assert_eq!(text, "nothing has changed");
+        }
+        let (_scratch, text) = after(&[]).await;
+        assert!(text.contains("not a git repository"), "{text}");
+    }
+
+    /// Each of these ran when the user looked at a change in a folder that was not trusted.
+    #[tokio::test]
+    async fn programs_that_a_repository_names_do_not_run_for_a_look_at_its_changes() {
+        for key in [
+            "core.fsmonitor",
+            "filter.x.clean",
+            "filter.x.smudge",
+            "filter.x.process",
+            "diff.external",
+            "diff.x.command",
+            "diff.x.textconv",
+            "core.pager",
+            "core.hooksPath",
+        ] {
+            let (scratch, text) = after(&[
+                &["init", "-q"],
+                &["add", "a.txt"],
+                &["commit", "-q", "-m", "first"],
+                &["config", key, "touch marker; cat"],
+            ])
+            .await;
+            assert!(!scratch.path().join("marker").exists(), "{key} ran");
+            assert!(text.contains("+two"), "{key}: {text}");
+        }
+    }
+
     #[test]
     fn changes_stand_below_the_agents_that_made_them() {
         let names: Vec<Option<String>> = files_of(DIFF).into_iter().map(name_of).collect();
@@ -147,7 +239,7 @@ Binary files a/pic.png and b/pic.png differ
             (paths[1], BTreeSet::from(["writer"])),
             (paths[2], BTreeSet::from(["writer"])),
         ]);
-        let text = grouped(&Ok(DIFF.to_owned()), "new.txt\0mine.txt\0", root, &authors);
+        let text = grouped(DIFF, "new.txt\0mine.txt\0", root, &authors);
         let titles: Vec<&str> = text.lines().filter(|line| line.starts_with("@ ")).collect();
         assert_eq!(
             titles,
@@ -158,9 +250,8 @@ Binary files a/pic.png and b/pic.png differ
             ]
         );
         assert!(text.contains("new, and not known to git: new.txt") && !text.contains("mine.txt"));
-        let plain = grouped(&Ok(DIFF.to_owned()), "", root, &BTreeMap::new());
+        let plain = grouped(DIFF, "", root, &BTreeMap::new());
         assert_eq!(plain.trim_end(), DIFF.trim_end(), "without agents it is what git says");
-        assert_eq!(grouped(&Ok(String::new()), "", root, &authors), "nothing has changed");
-        assert_eq!(grouped(&Err("no repository".to_owned()), "", root, &authors), "no repository");
+        assert_eq!(grouped("", "", root, &authors), "nothing has changed");
     }
 }

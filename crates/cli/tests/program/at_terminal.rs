@@ -12,6 +12,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::{Value, json};
 
+use crate::processes::processes;
 use crate::program::{Program, call, eventually, signal};
 
 /// The time after which a dialog hears keys for certain.
@@ -222,4 +223,30 @@ fn the_persons_status_line_is_told_the_state_and_a_repositorys_waits_for_trust()
     }
     person.reads("done");
     assert!(!program.scratch.project().join("ran").exists(), "it ran without trust");
+}
+
+/// Status lines once outlived the terminal.
+#[test]
+fn what_a_status_line_started_ends_with_the_terminal() {
+    // I-13
+    for is_killed in [false, true] {
+        let line = json!({"statusLine": {
+            "type": "command",
+            "command": "sleep 98791 & setsid sleep 98792 & touch asked; sleep 98793",
+        }});
+        let program = Program::with_handler(|_| Reply::text("done"));
+        program.scratch.write_home(".claude/settings.json", line.to_string());
+        let mut person = Person::starts(&program, &[], &[]);
+        let asked = program.scratch.project().join("asked");
+        eventually("a status line is made", || asked.exists().then_some(()));
+        eventually("all are running", || (processes("sleep 9879").len() >= 3).then_some(()));
+        if is_killed {
+            person.child.kill().unwrap();
+            person.child.wait().unwrap();
+        } else {
+            person.types("\u{4}");
+            person.leaves();
+        }
+        eventually("every process ended", || processes("sleep 9879").is_empty().then_some(()));
+    }
 }

@@ -40,6 +40,26 @@ fn sigkill_leaves_no_process_behind() {
     eventually("every process ended", || processes("sleep 9876").is_empty().then_some(()));
 }
 
+/// Helpers for keys once outlived the program.
+#[test]
+fn what_a_helper_for_keys_started_ends_with_the_program() {
+    // I-13
+    for ends in ["-KILL", "-TERM"] {
+        let program = Program::answering([Reply::text("ok")]);
+        let helper = "sleep 98781 & setsid sleep 98782 & touch asked; sleep 98783; echo key";
+        let settings = json!({"apiKeyHelper": helper});
+        program.scratch.write_home(".claude/settings.json", settings.to_string());
+        let mut command = program.command(["-p", "go"]);
+        let mut child = command.env_remove("ANTHROPIC_API_KEY").spawn().unwrap();
+        let asked = program.scratch.project().join("asked");
+        eventually("the helper started", || exists(&asked));
+        eventually("all are running", || (processes("sleep 9878").len() >= 4).then_some(()));
+        signal(&child, ends);
+        child.wait().unwrap();
+        eventually("every process ended", || processes("sleep 9878").is_empty().then_some(()));
+    }
+}
+
 #[test]
 fn the_end_of_a_run_ends_what_its_commands_left_running() {
     let program = Program::answering([
