@@ -19,7 +19,7 @@ use rustix::process::{
 };
 use tokio::process::{Child, Command};
 
-use super::second::{ENDING, SPARED, STARTED};
+use super::second::{ENDING, NOT_STARTED, SPARED, STARTED, STARTING};
 use super::tree::{self, Children, Process};
 use super::watch::BRIEFLY;
 use super::{GuardProgram, SECOND};
@@ -94,7 +94,12 @@ pub(crate) fn spawn(
     // Under the lock: a guard that is not registered yet would count as left over.
     let mut family = lock(&FAMILY);
     adopt_orphans();
-    let child = command.env(MARK, mark()).spawn()?;
+    // Without a second watcher, or with one that is told of it later, nothing is there that could take it for left over.
+    let _ = family.say(STARTING, getpid());
+    let started = command.env(MARK, mark()).spawn();
+    let child = started.inspect_err(|_| {
+        let _ = family.say(NOT_STARTED, getpid());
+    })?;
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
     let pid = pid.expect("invariant: a child that was just started has a number");
     family.forget_awaited();

@@ -36,11 +36,16 @@ const AGAIN: Duration = Duration::from_millis(20);
 const LOOK_FOR: Duration = Duration::from_secs(1);
 /// A child of Centurion that was seen this long ago, without a message about it, is no guard.
 const NEW: Duration = Duration::from_millis(200);
+/// The same while Centurion starts a guard. On a busy machine it may get no time between the start and the message.
+const LONGEST_START: Duration = Duration::from_secs(10);
 /// A process that survives for longer cannot be killed.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// The messages on standard input, one line each: a guard was started, or must end; a child is no guard and stays.
+/// The messages on standard input, one line each: a guard is about to be started, was started, could not be started, or must
+/// end; a child is no guard and stays.
+pub(super) const STARTING: char = '>';
 pub(super) const STARTED: char = '+';
+pub(super) const NOT_STARTED: char = '!';
 pub(super) const ENDING: char = '-';
 pub(super) const SPARED: char = '=';
 
@@ -72,6 +77,7 @@ pub(super) fn run(mark: &str) -> ExitCode {
         guards: Vec::new(),
         spared: Vec::new(),
         dead: Vec::new(),
+        starting: None,
         adopted,
         left: Vec::new(),
         look_at: None,
@@ -102,6 +108,8 @@ struct Second {
     spared: Vec<Pid>,
     /// Ended guards, and the time until which they are remembered.
     dead: Vec<(Pid, Instant)>,
+    /// The time since which Centurion starts a guard.
+    starting: Option<Instant>,
     /// The children of Centurion, which adopts and ends the processes of dead guards. A stopped Centurion does not end
     /// them.
     adopted: Option<Children>,
@@ -161,10 +169,8 @@ impl Second {
         });
         let mut left = Vec::new();
         for Process { pid, session, .. } in found {
-            // A new guard has a session of its own, and the message about it may not have arrived yet.
             let seen = self.left.iter().find(|left| left.pid == pid).map(|left| left.seen);
-            let is_known = seen.is_some_and(|seen| seen.elapsed() >= NEW);
-            if is_known || session != pid.as_raw_pid() {
+            if session != pid.as_raw_pid() || seen.is_some_and(|seen| !self.may_be_new(seen)) {
                 let _ = tree::kill_descendants(pid);
                 let _ = kill_process(pid, Signal::KILL);
             }
@@ -178,6 +184,13 @@ impl Second {
         let again = Instant::now() + AGAIN;
         self.look_at = (again < self.look_until).then_some(again);
         self.left = left;
+    }
+
+    /// Whether a child of Centurion, in a session of its own and seen first at a time, may be a guard about which the message
+    /// has not arrived yet.
+    fn may_be_new(&self, seen: Instant) -> bool {
+        let is_starting = self.starting.is_some_and(|since| since.elapsed() < LONGEST_START);
+        seen.elapsed() < if is_starting { LONGEST_START } else { NEW }
     }
 
     /// Waits for news, or until the given time.
@@ -230,6 +243,11 @@ impl Second {
 
     fn obey(&mut self, line: &str) {
         let pid = |text: &str| text.parse().ok().and_then(Pid::from_raw);
+        match line.chars().next() {
+            Some(STARTING) => self.starting = Some(Instant::now()),
+            Some(STARTED | NOT_STARTED) => self.starting = None,
+            _ => {}
+        }
         if let Some(pid) = line.strip_prefix(STARTED).and_then(pid) {
             // A guard that has ended already is remembered all the same.
             match pidfd_open(pid, PidfdFlags::empty()) {
@@ -361,4 +379,39 @@ fn end(guard: &Guard) {
     // The guard may be stopped: this does its work.
     let _ = tree::kill_descendants(guard.pid);
     let _ = kill_process(guard.pid, Signal::KILL);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guard_that_takes_long_to_start_is_not_taken_for_left_over() {
+        let mut second = Second {
+            parent: None,
+            parent_number: None,
+            mark: Vec::new(),
+            guards: Vec::new(),
+            spared: Vec::new(),
+            dead: Vec::new(),
+            starting: None,
+            adopted: None,
+            left: Vec::new(),
+            look_at: None,
+            look_until: Instant::now(),
+        };
+        let before = |time: Duration| Instant::now().checked_sub(time).unwrap();
+        let (slow, never) = (2 * NEW, 2 * LONGEST_START);
+        assert!(second.may_be_new(Instant::now()) && !second.may_be_new(before(slow)));
+        second.obey(&format!("{STARTING}1"));
+        assert!(second.may_be_new(before(slow)) && !second.may_be_new(before(never)));
+        for over in [format!("{STARTED}{}", i32::MAX), format!("{NOT_STARTED}1")] {
+            second.obey(&format!("{STARTING}1"));
+            second.obey(&over);
+            assert!(!second.may_be_new(before(slow)), "{over}");
+        }
+        // A Centurion that is stopped while it starts one is not waited for without end.
+        second.starting = Some(before(never));
+        assert!(!second.may_be_new(before(slow)));
+    }
 }
