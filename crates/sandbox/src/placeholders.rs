@@ -28,11 +28,13 @@ const OURS: u32 = 0o1755;
 const OUR_FILE: u32 = 0o1444;
 
 /// Files of git that must not be sockets, with the content that equals a missing file.
-const NEUTRAL: [(&str, &[u8]); 5] = [
+const NEUTRAL: [(&str, &[u8]); 6] = [
     (".gitconfig", b""),
     ("attributes", b""),
     ("commondir", b".\n"),
     ("config.worktree", b""),
+    // The user's, in `.config`.
+    ("git/config", b""),
     ("gitconfig", b""),
 ];
 
@@ -206,7 +208,7 @@ fn stand_in(found: &Resolved, as_directory: bool) -> io::Result<PathBuf> {
         create_directory(&place)?;
     }
     place.push(last);
-    let neutral = NEUTRAL.iter().find(|(name, _)| last == name);
+    let neutral = NEUTRAL.iter().find(|(name, _)| place.ends_with(name));
     if as_directory {
         create_directory(&place)?;
     } else if let Some((_, content)) = neutral {
@@ -363,6 +365,14 @@ mod tests {
         drop(second);
         assert_eq!(names(&root.join(".git")), ["info"]);
         assert_eq!(names(&root.join(".git/info")), Vec::<String>::new());
+        // Every git of the user's reads these, in the sandbox or not.
+        let users = [".gitconfig", ".config/git/config"];
+        let held = Placeholders::create(&self::sandbox(root, &users)).unwrap();
+        for name in users {
+            assert_eq!(fs::read_to_string(root.join(name)).unwrap(), "", "{name}");
+        }
+        drop(held);
+        assert_eq!(names(root), [".git"]);
     }
 
     #[test]
