@@ -18,7 +18,7 @@ use tokio::process::Command;
 use crate::plain;
 
 /// Settings that override any configuration: git starts and fetches nothing, and tidies nothing up beside the work.
-const SETTINGS: [&str; 19] = [
+const SETTINGS: [&str; 22] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.alternateRefsCommand=true",
@@ -27,6 +27,9 @@ const SETTINGS: [&str; 19] = [
     "core.ignoreStat=false",
     "core.trustctime=true",
     "core.checkStat=default",
+    // The locks of other gits, in milliseconds: on a busy machine they are held for longer than git waits by itself.
+    "core.filesRefLockTimeout=5000",
+    "core.packedRefsTimeout=10000",
     "merge.verifySignatures=false",
     "log.showSignature=false",
     "protocol.ext.allow=never",
@@ -37,6 +40,8 @@ const SETTINGS: [&str; 19] = [
     // A repository within this one names programs of its own.
     "diff.ignoreSubmodules=dirty",
     "diff.submodule=short",
+    // Git dies where there is no such file.
+    "diff.orderFile=/dev/null",
     "status.submoduleSummary=false",
     "commit.gpgSign=false",
     // Its paths are read here, too.

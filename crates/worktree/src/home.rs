@@ -90,7 +90,8 @@ pub(crate) async fn fetch(
         &from,
     ];
     // Rewrites of a path by a configuration do not count.
-    let at = At::git_dir(to).variable("GIT_ALLOW_PROTOCOL", "file");
+    // A work tree that the configuration names would be where the path begins.
+    let at = At::git_dir(to).work_tree(to).variable("GIT_ALLOW_PROTOCOL", "file");
     git.run(at.input(refspecs.as_bytes()), args).await.map(|_| ())
 }
 

@@ -3,6 +3,9 @@
 
 use std::path::PathBuf;
 
+use centurion_worktree::Unsaved;
+use centurion_worktree::merge::{How, Merge};
+
 use crate::support::{Scene, wish, write};
 
 /// What makes the repository of a scene, or one beside it, one of a kind, and where its checkout is then. `$R` is the
@@ -88,6 +91,110 @@ const KINDS: [(&str, &str, &str); 23] = [
         "",
     ),
 ];
+
+/// Lines of configuration, of the repository or the user, each with what could come of it. `$PWD` is the repository.
+const SETTINGS: [(&str, &str); 14] = [
+    ("says where the files are", "core.worktree=$PWD core.bare=false"),
+    (
+        "signs",
+        "commit.gpgSign=true tag.gpgSign=true gpg.program=false push.gpgSign=true log.showSignature=true",
+    ),
+    (
+        "hides",
+        "status.showUntrackedFiles=no core.fileMode=false core.trustctime=false core.checkStat=minimal diff.ignoreSubmodules=all",
+    ),
+    (
+        "has hooks elsewhere",
+        "core.hooksPath=/nowhere core.attributesFile=/nowhere core.excludesFile=/nowhere",
+    ),
+    (
+        "colours",
+        "color.ui=always core.quotePath=true core.abbrev=5 core.pager=false status.relativePaths=false",
+    ),
+    (
+        "shows otherwise",
+        "diff.noprefix=true diff.mnemonicPrefix=true diff.renames=copies diff.external=false diff.wordRegex=. diff.orderFile=/nowhere",
+    ),
+    (
+        "keeps many files",
+        "feature.manyFiles=true core.untrackedCache=true core.preloadIndex=false index.threads=1",
+    ),
+    (
+        "keeps no logs",
+        "core.logAllRefUpdates=false gc.reflogExpire=now gc.auto=1 gc.autoDetach=false gc.pruneExpire=now",
+    ),
+    (
+        "encodes",
+        "i18n.commitEncoding=ISO-8859-1 i18n.logOutputEncoding=UTF-16 core.precomposeUnicode=true",
+    ),
+    (
+        "merges otherwise",
+        "merge.ff=only pull.rebase=true merge.conflictStyle=diff3 merge.renames=false rebase.autoStash=true merge.autoStash=true \
+         branch.autoSetupMerge=always branch.autoSetupRebase=always",
+    ),
+    (
+        "fetches otherwise",
+        "fetch.fsckObjects=true fetch.prune=true fetch.pruneTags=true fetch.parallel=0 transfer.hideRefs=refs/centurion \
+         fetch.writeCommitGraph=true fetch.negotiationAlgorithm=noop fetch.unpackLimit=1 fetch.recurseSubmodules=true",
+    ),
+    (
+        "leads addresses elsewhere",
+        "url./nowhere/.insteadOf=/ url./nowhere/.pushInsteadOf=/ remote.origin.url=/nowhere",
+    ),
+    (
+        "is shared",
+        "core.sharedRepository=group core.fsync=all receive.denyCurrentBranch=refuse core.compression=0",
+    ),
+    (
+        "checks white space",
+        "apply.whitespace=error core.whitespace=tab-in-indent core.safecrlf=true core.autocrlf=input",
+    ),
+];
+
+#[tokio::test]
+async fn work_comes_home_and_is_merged_whatever_is_configured() {
+    // I-7
+    for (what, settings) in SETTINGS {
+        for whose in ["--local", "--global"] {
+            let scene = Scene::new();
+            let top = scene.top.display();
+            for (name, value) in
+                settings.split_ascii_whitespace().filter_map(|it| it.split_once('='))
+            {
+                let set = format!("git config {whose} '{name}' \"{value}\"");
+                scene.shell(&format!("cd '{top}' && {set}"));
+            }
+            let what = format!("{what}, {whose}");
+            let worktree = scene.worktrees.create(&scene.top, &wish("one")).await;
+            let worktree = worktree.unwrap_or_else(|error| panic!("{what}: {error}"));
+            let path = worktree.record.path.clone();
+            write(&path, "committed.txt", "committed\n");
+            scene.git_in(&path, "add committed.txt");
+            // The user's own git may fail so.
+            let free = ["-c", "commit.gpgSign=false", "-c", "diff.orderFile=/dev/null"];
+            scene.run_git(&path, &[&free[..], &["commit", "-q", "-m", "wörk"]].concat());
+            write(&path, "rest.txt", "rest\n");
+            let report = scene.keep(worktree).await;
+            let files: Vec<&str> = report.files.iter().map(|it| it.path.as_str()).collect();
+            assert_eq!(files, ["committed.txt", "rest.txt"], "{what}: {report:?}");
+            assert_eq!((report.ahead, report.uncommitted), (1, 1), "{what}: {report:?}");
+            let entry = || async { scene.worktrees.list(&scene.top).await.unwrap().remove(0) };
+            let gone = scene.worktrees.let_go(&scene.top, &entry().await, Unsaved::IsSaved).await;
+            gone.unwrap_or_else(|error| panic!("{what}: {error}")).delete();
+            let back = scene.worktrees.restore(&scene.top, "one").await;
+            back.unwrap_or_else(|error| panic!("{what}: {error}"));
+            let merge = Merge::any(&How::Merge, "merged");
+            let merged = scene.worktrees.merge(&scene.top, &entry().await, &merge).await;
+            assert_eq!(
+                merged.unwrap_or_else(|error| panic!("{what}: {error}")).commits,
+                2,
+                "{what}"
+            );
+            let here = (scene.read("committed.txt"), scene.read("rest.txt"));
+            assert_eq!(here, ("committed\n".to_owned(), "rest\n".to_owned()), "{what}");
+        }
+    }
+}
 
 #[tokio::test]
 async fn work_comes_home_whole_from_a_worktree_of_any_repository() {
