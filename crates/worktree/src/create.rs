@@ -1,19 +1,16 @@
 //! Making a worktree, or opening one that is there.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::fd::AsRawFd as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
 use thiserror::Error;
 
 use crate::branch;
-use crate::checkout::{Checkout, CheckoutError, WORKTREES};
+use crate::checkout::{Checkout, CheckoutError};
 use crate::contents::{self, Contents};
 use crate::entry;
-use crate::files::replace_copy;
+use crate::files::{remove_if_there, replace_copy};
 use crate::git::{At, Git, GitError};
 use crate::home;
 use crate::index;
@@ -23,9 +20,10 @@ use crate::operation::Operation;
 use crate::ordinary;
 use crate::own_branch;
 use crate::pipes;
+use crate::place::{self, Building};
 use crate::private::{self, PrivateRepository};
 use crate::record::{Kept, Owner, Record, Stage, now};
-use crate::register::{admin_of, lock_reason, register};
+use crate::register::{admin_of, lead_to, lock_reason, register};
 use crate::remove::{self, Removal, Trash};
 use crate::shadow::Shadow;
 use crate::slug::{Slug, SlugError};
@@ -74,7 +72,7 @@ pub enum CreateError {
 }
 
 impl CreateError {
-    fn files(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn files(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Files { path, source }
     }
@@ -86,7 +84,7 @@ pub(crate) async fn create(
     from: &Checkout,
     wish: &Wish,
 ) -> Result<Worktree, CreateError> {
-    let path = place(from, &wish.slug)?;
+    let path = place::prepare(from, &wish.slug)?;
     let kept = Kept::of(&from.common, &wish.slug);
     match kept.reserve() {
         Ok(()) => {}
@@ -183,10 +181,9 @@ async fn make(
     // An agent's commit may be where only its own repository has it.
     home::fetch_commit(git, from, &record).await?;
     let begins = (record.branch.as_str(), record.base.as_str());
-    // An ordinary one is left by the end of its process, which tells git nothing.
-    let locked = if wish.is_private { Locked::Yes } else { Locked::No };
-    record.admin = add(git, &from.common, kept, &record.path, begins, locked).await?;
-    let path = record.path.clone();
+    let building = Building::new(kept, &record.path).map_err(CreateError::files(kept.path()))?;
+    record.admin = add(git, &from.common, kept, &building, begins).await?;
+    let path = building.at().to_owned();
     record.tip.clone_from(&record.base);
     write(&record)?;
     if wish.is_private {
@@ -213,6 +210,9 @@ async fn make(
     let put = contents::put(git, from, &path, &wish.contents).await?;
     warnings.extend(put.warnings);
     (record.links, record.copies) = (put.links, put.copies);
+    // An ordinary one is left by the end of its process, which tells git nothing.
+    let locked = if wish.is_private { Locked::Yes } else { Locked::No };
+    put_in_place(building, &record, locked)?;
     record.stage = Stage::Ready;
     write(&record)?;
     Ok((record, warnings))
@@ -230,48 +230,6 @@ fn check_plain(from: &Checkout) -> Result<(), CreateError> {
         }
         None => Ok(()),
     }
-}
-
-/// The path of the worktree: a directory below those of the repository, and no link on the way.
-pub(crate) fn place(from: &Checkout, slug: &Slug) -> Result<PathBuf, CreateError> {
-    let mut path = from.home.clone();
-    for name in Path::new(WORKTREES) {
-        path.push(name);
-        match fs::symlink_metadata(&path) {
-            Ok(metadata) if metadata.is_symlink() => return Err(CreateError::Link(path)),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::create_dir(&path) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    return Err(CreateError::files(&path)(error));
-                }
-                _ => {}
-            },
-            Err(error) => return Err(CreateError::files(&path)(error)),
-        }
-    }
-    // Worktrees are no part of the checkout around them. This file leaves itself out, too.
-    let ignore = path.join(".gitignore");
-    if !ignore.exists()
-        && link_whole(&path, &ignore).is_err()
-        && let Err(error) = centurion_files::create(&ignore, b"*\n")
-        && !ignore.exists()
-    {
-        return Err(CreateError::files(&ignore)(io::Error::other(error)));
-    }
-    path.push(slug.as_str());
-    match fs::symlink_metadata(&path) {
-        Ok(metadata) if metadata.is_symlink() => Err(CreateError::Link(path)),
-        _ => Ok(path),
-    }
-}
-
-/// Makes the file that leaves out all names. A process that dies leaves nothing of it that git would show.
-fn link_whole(directory: &Path, ignore: &Path) -> io::Result<()> {
-    let mode = Mode::from_raw_mode(0o644);
-    let file = File::from(openat(CWD, directory, OFlags::TMPFILE | OFlags::WRONLY, mode)?);
-    (&file).write_all(b"*\n")?;
-    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok(linkat(CWD, own, CWD, ignore, AtFlags::SYMLINK_FOLLOW)?)
 }
 
 /// Opens a worktree that is there.
@@ -399,45 +357,62 @@ fn git_dir_of(top: &Path) -> Option<PathBuf> {
     top.join(private::pointed(top)?).canonicalize().ok()
 }
 
-/// Checks that git has a worktree locked.
+/// Whether git has a worktree locked that is whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Locked {
     Yes,
     No,
 }
 
-/// Notes a worktree in the repository and makes its branch, without files; the directory of that note. Where git has to do it, one after the other:
+/// Moves a worktree that is whole to its place.
+pub(crate) fn put_in_place(
+    building: Building,
+    record: &Record,
+    locked: Locked,
+) -> Result<(), CreateError> {
+    let files = CreateError::files(&record.path);
+    building.finish().map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => CreateError::Taken { path: record.path.clone() },
+        _ => files(error),
+    })?;
+    if locked == Locked::No {
+        let file = record.admin.join("locked");
+        remove_if_there(&file).map_err(CreateError::files(&file))?;
+    }
+    Ok(())
+}
+
+/// Notes a worktree in the repository and makes its branch, without files; the directory of that note. Git has it locked
+/// until it is in its place: it prunes the note of a worktree that is not there. Where git has to do it, one after the other:
 /// git itself looks at the worktrees that are being made.
 pub(crate) async fn add(
     git: &Git,
     common: &Path,
     kept: &Kept,
-    path: &Path,
+    building: &Building,
     (branch, base): (&str, &str),
-    locked: Locked,
 ) -> Result<PathBuf, CreateError> {
+    let path = building.place();
     // The branch comes first, in a step of its own: `git worktree add` can then be run again.
     if !own_branch::make(common, kept, branch, base).map_err(CreateError::files(common))? {
         let (name, zero) = (format!("refs/heads/{branch}"), "0".repeat(base.len()));
         let args = ["update-ref", "-m", "branch: Created by centurion", &name, base, &zero];
         git.run(At::git_dir(common), args).await?;
     }
-    let registered = register(common, kept, path, branch, locked);
+    let registered = register(common, kept, building, branch);
     if let Some(admin) = registered.map_err(CreateError::files(path))? {
         return Ok(admin);
     }
     let lock = Exclusive::Adding;
     let held = lock.wait(common).await.map_err(CreateError::files(&lock.path(common)))?;
-    let (place, reason) = (path.display().to_string(), lock_reason());
-    let mut args = vec!["worktree", "add", "--quiet", "--no-checkout"];
-    if locked == Locked::Yes {
-        args.extend(["--lock", "--reason", &reason]);
-    }
-    args.extend([place.as_str(), branch]);
-    git.run(At::git_dir(common), args).await?;
+    let (at, reason) = (building.at().display().to_string(), lock_reason());
+    let args = ["worktree", "add", "--quiet", "--no-checkout", "--lock", "--reason", &reason];
+    git.run(At::git_dir(common), args.iter().chain(&[at.as_str(), branch])).await?;
     drop(held);
-    let admin = admin_of(common, path).map_err(CreateError::files(path))?;
-    admin.ok_or_else(|| CreateError::Taken { path: path.to_owned() })
+    let admin = admin_of(common, building.at()).map_err(CreateError::files(path))?;
+    let admin = admin.ok_or_else(|| CreateError::Taken { path: path.to_owned() })?;
+    lead_to(&admin, path).map_err(CreateError::files(&admin))?;
+    Ok(admin)
 }
 
 /// A file system with less room than this is as good as full.

@@ -15,6 +15,7 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
+use crate::place;
 use crate::plain;
 
 /// Settings that override any configuration: git starts and fetches nothing, and tidies nothing up beside the work.
@@ -289,12 +290,14 @@ impl Git {
         all.extend(SETTINGS.iter().flat_map(|setting| ["-c".into(), setting.into()]));
         all.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         let mut environment = self.environment.clone();
-        let places = [
-            ("GIT_DIR", at.git_dir),
-            ("GIT_WORK_TREE", at.work_tree),
-            ("GIT_INDEX_FILE", at.index),
-        ];
-        for (name, path) in places {
+        // It works in the directory that was opened, whatever its path comes to mean.
+        let opened = at.work_tree.map(place::open).transpose()?;
+        let mut cwd = at.directory.to_owned();
+        if let Some(opened) = &opened {
+            environment.insert("GIT_WORK_TREE".to_owned(), ".".to_owned());
+            cwd = opened.at("");
+        }
+        for (name, path) in [("GIT_DIR", at.git_dir), ("GIT_INDEX_FILE", at.index)] {
             if let Some(path) = path {
                 environment.insert(name.to_owned(), path.display().to_string());
             }
@@ -310,7 +313,7 @@ impl Git {
         let program = Program {
             program: self.program.clone(),
             args: all,
-            cwd: at.directory.to_owned(),
+            cwd,
             environment,
             input: at.input.to_owned(),
         };

@@ -40,6 +40,7 @@ mod operation;
 mod ordinary;
 mod own_branch;
 mod pipes;
+mod place;
 mod plain;
 mod private;
 mod record;

@@ -11,6 +11,7 @@ use centurion_protocol::bounded;
 use crate::checkout::Checkout;
 use crate::files::{LONG, SHORT, read_text};
 use crate::git::{At, Git, GitError};
+use crate::place;
 use crate::record::{Kept, Record};
 use crate::refs::all_refs;
 
@@ -210,12 +211,15 @@ pub(crate) fn first_odd(repository: &Path) -> Option<PathBuf> {
 
 /// Lets the checkout's git use one git directory.
 pub(crate) fn point(work_tree: &Path, git_dir: &Path) -> io::Result<()> {
-    let file = work_tree.join(".git");
+    let opened = place::open(work_tree)?;
     // In one step, and not through a link: what is there may be what an agent put there.
     for number in 0..MOST_NAMES {
-        let new = work_tree.join(format!(".git.centurion-{number}"));
+        let name = format!(".git.centurion-{number}");
+        let new = opened.at(&name);
         // One of a process that died.
-        if read_text(&new, SHORT).is_ok_and(|text| text.starts_with("gitdir: ")) {
+        if let Ok((file, _)) = opened.regular_file(Path::new(&name))
+            && bounded::read_all(file, SHORT).is_ok_and(|text| text.starts_with(b"gitdir: "))
+        {
             fs::remove_file(&new)?;
         }
         let mut written = match File::create_new(&new) {
@@ -223,7 +227,7 @@ pub(crate) fn point(work_tree: &Path, git_dir: &Path) -> io::Result<()> {
             written => written?,
         };
         written.write_all(format!("gitdir: {}\n", git_dir.display()).as_bytes())?;
-        return fs::rename(&new, &file);
+        return fs::rename(&new, opened.at(".git"));
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }

@@ -242,6 +242,11 @@ impl Kept {
         self.0.join("new")
     }
 
+    /// The directory of the worktree until it is whole.
+    pub(crate) fn building(&self) -> PathBuf {
+        self.0.join("building")
+    }
+
     /// The index as it was when the worktree was made.
     pub(crate) fn index(&self) -> PathBuf {
         self.0.join("index")

@@ -11,45 +11,41 @@ use centurion_protocol::bounded;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use crate::create::Locked;
 use crate::files::{LONG, SHORT, read_text};
 use crate::ordinary::has_reftable;
+use crate::place::Building;
 use crate::record::Kept;
 
 /// The most numbers that are tried behind a name that is taken.
 const MOST_NAMES: usize = 1000;
 
-/// Notes a worktree that is on a branch, makes its directory, and lets that lead to the note; the directory of the note. What is
-/// not usual about the repository is left to git: then there is none, and nothing is changed.
+/// Notes a worktree that is on a branch, as one in its place, makes its directory, and lets that lead to the note; the directory of the
+/// note, which is locked. What is not usual about the repository is left to git: then there is none, and nothing is changed.
 pub(crate) fn register(
     common: &Path,
     kept: &Kept,
-    path: &Path,
+    building: &Building,
     branch: &str,
-    locked: Locked,
 ) -> io::Result<Option<PathBuf>> {
     if !is_usual(common) {
         return Ok(None);
     }
+    let path = building.place();
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(None) };
     let new = kept.new_admin();
     fs::create_dir_all(new.join("refs"))?;
     fs::write(new.join("HEAD"), format!("ref: refs/heads/{branch}\n"))?;
     fs::write(new.join("commondir"), "../..\n")?;
-    fs::write(new.join("gitdir"), format!("{}/.git\n", path.display()))?;
-    if locked == Locked::Yes {
-        fs::write(new.join("locked"), format!("{}\n", lock_reason()))?;
-    }
-    fs::create_dir(path)?;
-    let file = path.join(".git");
+    lead_to(&new, path)?;
+    fs::write(new.join("locked"), format!("{}\n", lock_reason()))?;
+    let made = building.make()?;
     for number in 0..MOST_NAMES {
         let name = if number == 0 { name.to_owned() } else { format!("{name}{number}") };
         let admin = common.join("worktrees").join(name);
         if fs::symlink_metadata(&admin).is_ok() {
             continue;
         }
-        // The file that leads to the note comes first: git prunes the note of a worktree that is not there.
-        fs::write(&file, format!("gitdir: {}\n", admin.display()))?;
+        fs::write(made.at(".git"), format!("gitdir: {}\n", admin.display()))?;
         match move_to(&new, &admin) {
             Ok(()) => return Ok(Some(admin)),
             Err(Errno::EXIST | Errno::NOTEMPTY) => {}
@@ -58,10 +54,15 @@ pub(crate) fn register(
             Err(error) => return Err(error.into()),
         }
     }
-    fs::remove_file(&file)?;
-    fs::remove_dir(path)?;
+    fs::remove_file(made.at(".git"))?;
+    fs::remove_dir(building.at())?;
     fs::remove_dir_all(&new)?;
     Ok(None)
+}
+
+/// Has the note of a worktree say where that is.
+pub(crate) fn lead_to(admin: &Path, path: &Path) -> io::Result<()> {
+    fs::write(admin.join("gitdir"), format!("{}/.git\n", path.display()))
 }
 
 /// The reason of a lock, for a person whose git finds it.

@@ -4,12 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use centurion_files::Directory;
-
 use crate::branch;
 use crate::git::{At, Git, GitError, failed};
 use crate::names::shown;
 use crate::own_branch::{self, Deletion};
+use crate::place::open;
 use crate::record::{Kept, Record, Stage};
 use crate::register;
 
@@ -42,14 +41,18 @@ pub(crate) async fn remove(
     kept: &Kept,
     record: &Record,
 ) -> io::Result<Removal> {
-    if !is_ours(common, kept, record) {
+    let building = record.path.file_name().map(|name| kept.building().join(name));
+    // Until it is moved to its place, nothing there is ours.
+    let is_placed = building.as_ref().is_none_or(|at| fs::symlink_metadata(at).is_err());
+    if is_placed && !is_ours(common, kept, record) {
         let text = format!("{} is not the worktree that was made there", shown(&record.path));
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
     }
     let was = record;
     let record = Record { stage: Stage::Removing, ..record.clone() };
     kept.write(&record)?;
-    let trash = match put_away(&record.path) {
+    let put_away = if is_placed { put_away(&record.path) } else { Ok(None) };
+    let trash = match put_away {
         Ok(trash) => trash,
         Err(error) => {
             // It can be worked in again.
@@ -59,9 +62,11 @@ pub(crate) async fn remove(
     };
     let trash = Trash(trash.into_iter().collect());
     // A process may have died before it could note which one.
-    if let Ok(Some(admin)) = register::admin_of(common, &record.path) {
-        // In one step: git breaks off where it finds half of one.
-        let _ = fs::rename(admin, kept.removed_admin());
+    for path in [Some(record.path.clone()), building].into_iter().flatten() {
+        if let Ok(Some(admin)) = register::admin_of(common, &path) {
+            // In one step: git breaks off where it finds half of one.
+            let _ = fs::rename(admin, kept.removed_admin());
+        }
     }
     let left = match remove_refs(git, common, kept, &record).await {
         Ok(()) => kept.delete().err(),
@@ -148,7 +153,7 @@ fn put_away(path: &Path) -> io::Result<Option<PathBuf>> {
     let trash = above.join(TRASH);
     // Commands may exchange a directory on the way for a link at any moment: what is moved and deleted is in those that
     // were opened.
-    let opened = open(above, 2)?;
+    let opened = open(above)?;
     match fs::create_dir(opened.at(TRASH)) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
@@ -166,13 +171,6 @@ fn put_away(path: &Path) -> io::Result<Option<PathBuf>> {
         }
     }
     Ok(None)
-}
-
-/// Opens a directory that lies so deep in a checkout, without a link below that.
-fn open(directory: &Path, depth: usize) -> io::Result<Directory> {
-    let home = directory.ancestors().nth(depth).unwrap_or(directory);
-    let below = directory.strip_prefix(home).unwrap_or(directory);
-    Directory::open(&home.canonicalize()?.join(below))
 }
 
 /// A worktree that was put aside. It is gone for all who look for it, and is yet to be deleted.
@@ -194,7 +192,7 @@ impl Trash {
     pub fn delete(self) {
         for path in self.0 {
             let (Some(trash), Some(name)) = (path.parent(), path.file_name()) else { continue };
-            let removed = open(trash, 3).and_then(|trash| fs::remove_dir_all(trash.at(name)));
+            let removed = open(trash).and_then(|trash| fs::remove_dir_all(trash.at(name)));
             if let Err(error) = removed
                 && error.kind() != io::ErrorKind::NotFound
             {

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use crate::branch::{self, commit_at};
 use crate::checkout::Checkout;
-use crate::create::{self, Locked};
+use crate::create::{self, CreateError, Locked};
 use crate::exact;
 use crate::files::replace_copy;
 use crate::git::{At, Git, GitError};
 use crate::home;
 use crate::kept::KeptError;
 use crate::names::shown;
+use crate::place::{self, Building};
 use crate::private;
 use crate::record::{Kept, Record, Stage, is_commit, is_word};
 use crate::remove;
@@ -197,7 +198,7 @@ impl Worktrees {
             return Err(KeptError::NothingSaved(id.to_owned()));
         };
         let slug = saved.record.as_ref().map_or_else(|| usual.clone(), |it| it.slug.clone());
-        let path = create::place(&from, &slug)?;
+        let path = place::prepare(&from, &slug)?;
         let kept = Kept::of(&from.common, &slug);
         if path.exists() || kept.path().exists() {
             return Err(KeptError::Taken(shown(path)));
@@ -243,25 +244,27 @@ async fn make(
     mut record: Record,
 ) -> Result<Record, KeptError> {
     kept.write(&record)?;
-    let path = record.path.clone();
     let begins = (record.branch.as_str(), saved.tip.as_str());
-    record.admin = create::add(git, &from.common, kept, &path, begins, Locked::No).await?;
+    let building = Building::new(kept, &record.path).map_err(CreateError::files(kept.path()))?;
+    record.admin = create::add(git, &from.common, kept, &building, begins).await?;
     kept.write(&record)?;
+    let (admin, top) = (record.admin.clone(), building.at().to_owned());
+    let at = || At::git_dir(&admin).work_tree(&top);
     // Configuration may depend on where git works.
-    let git = &git.tamed(&record.admin).await?;
+    let git = &git.tamed(&admin).await?;
     if let Some(head) = saved.head.as_deref().filter(|head| *head != saved.tip) {
-        git.run(At::git_dir(&record.admin), ["update-ref", "--no-deref", "HEAD", head]).await?;
+        git.run(At::git_dir(&admin), ["update-ref", "--no-deref", "HEAD", head]).await?;
     }
-    git.run(record.at_home(), ["reset", "--hard", "--quiet", "HEAD"]).await?;
-    replace_copy(&record.admin.join("index"), &kept.index())?;
-    record.submodules = inner_repositories(git, &record.at_home()).await?;
+    git.run(at(), ["reset", "--hard", "--quiet", "HEAD"]).await?;
+    replace_copy(&admin.join("index"), &kept.index())?;
+    record.submodules = inner_repositories(git, &at()).await?;
     if let Some(files) = &saved.files {
         let args = ["restore", "--source", files, "--worktree", "--no-overlay", "--", "."];
-        git.run(record.at_home(), args).await?;
-        exact::check_out(git, &record.at_home(), ("HEAD", files)).await?;
+        git.run(at(), args).await?;
+        exact::check_out(git, &at(), ("HEAD", files)).await?;
     }
     if let Some(staged) = &saved.staged {
-        git.run(record.at_home(), ["read-tree", staged]).await?;
+        git.run(at(), ["read-tree", staged]).await?;
     }
     if let Some(known) = &saved.record {
         record.base.clone_from(&known.base);
@@ -271,6 +274,7 @@ async fn make(
     if record.is_private {
         private::make(git, from, kept, &record, &[]).await?;
     }
+    create::put_in_place(building, &record, Locked::No)?;
     record.stage = Stage::Ready;
     kept.write(&record)?;
     Ok(record)

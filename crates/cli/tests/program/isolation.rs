@@ -104,6 +104,51 @@ fn the_same_attacks_work_below_an_agent_that_is_not_apart() {
     assert_ne!(repository.git("rev-parse main"), before.lines().last().unwrap());
 }
 
+#[test]
+fn no_way_to_start_or_resume_an_agent_apart_lets_it_reach_the_checkout() {
+    // I-6, S-125, S-275
+    if !can_confine_completely() {
+        return skip(Lack::Sandbox);
+    }
+    let repository = repository();
+    let top = repository.top.display().to_string();
+    let definition = "---\nname: lone\ndescription: d\nisolation: worktree\n---\nWork alone.\n";
+    repository.stage.program.scratch.write_home(".claude/agents/lone.md", definition);
+    let message =
+        |text: &str| json!({"tool": "SendMessage", "input": {"to": "worker", "message": text}});
+    let tries = |mark: &str| {
+        json!([[attack(&top, mark), write(&format!("{top}/a.txt"), "bad\n")], "Scope: tried"])
+    };
+    repository.play(&json!({
+        "lead": [[apart("@@first", &json!({"name": "worker"}))], [message("@@second")], "waiting", "heard"],
+        "later": [[message("@@third")], "waiting", "heard"],
+        "forks": [[apart("@@forked", &json!({"subagent_type": "fork"}))], "waiting", "heard"],
+        "defined": [[agent("@@lone", &json!({"subagent_type": "lone"}))], "done"],
+        "first": tries("first.txt"),
+        "second": tries("second.txt"),
+        "third": tries("third.txt"),
+        "forked": tries("forked.txt"),
+        "lone": tries("lone.txt"),
+    }));
+    let before = repository.state();
+    for (prompt, flags, marks) in [
+        ("@@lead", &[][..], &["first.txt", "second.txt"][..]),
+        ("@@later", &["--continue"], &["third.txt"]),
+        ("@@forks", &["--settings", r#"{"subagents": {"fork": "always"}}"#], &["forked.txt"]),
+        ("@@defined", &[], &["lone.txt"]),
+    ] {
+        let flags = [&["--dangerously-skip-permissions"], flags].concat();
+        let mut command = repository.stage.command(prompt, &flags);
+        let told = Told::new(ended(command.env("IS_SANDBOX", "1").output().unwrap()));
+        told.assert_code(0);
+        assert_eq!(repository.state(), before, "{prompt}");
+        for mark in marks {
+            let is_there = repository.worktrees().iter().any(|it| it.join(mark).exists());
+            assert!(is_there, "{mark}: {}", told.ended.stdout);
+        }
+    }
+}
+
 /// Places that the file tools of an agent apart must leave alone: in the caller's checkout and repository, around them, and
 /// of its own repository, to which it has made the link `own`, what git obeys.
 const KEPT: [&str; 22] = [
@@ -291,4 +336,48 @@ fn what_outlives_an_agent_apart_writes_nowhere_and_its_worktree_is_settled() {
     }
     let listed = repository.stage.program.run(&["worktrees"]);
     assert!(listed.stdout.contains("kept"), "{}", listed.stdout);
+}
+
+/// Puts a link in the place of every worktree as soon as it is seen, and writes down how often.
+const EXCHANGE: &str = "while [ ! -e stop ]; do for w in .claude/worktrees/agent-????????; do
+    if [ -d $w ] && [ ! -L $w ] && mv -T $w $w.was && ln -s $VICTIM $w; then echo $w >> exchanged; fi
+    done; done";
+
+#[test]
+fn a_command_that_puts_links_in_the_place_of_worktrees_has_nothing_outside_written() {
+    // I-6, I-7
+    if !can_confine_completely() {
+        return skip(Lack::Sandbox);
+    }
+    let repository = repository();
+    let settings = json!({"sandbox": {"enabled": true, "autoAllowBashIfSandboxed": true}});
+    repository.stage.program.scratch.write_home(".claude/settings.json", settings.to_string());
+    repository.write(".bashrc", "echo bad\n");
+    // The sandbox keeps all of the place of missing ones.
+    repository.write(".claude/settings.json", "{}");
+    repository.write(".claude/worktrees/.gitignore", "*\n");
+    repository.git("add -f .bashrc .claude/settings.json");
+    repository.git("commit -q -m bad");
+    // No sandboxed command can write there.
+    let victim = repository.stage.program.scratch.root().canonicalize().unwrap().join("victim");
+    std::fs::create_dir(&victim).unwrap();
+    std::fs::write(victim.join("a.txt"), "precious\n").unwrap();
+    let command = format!("VICTIM={}; {EXCHANGE}", victim.display());
+    let exchange =
+        json!({"tool": "Bash", "input": {"command": command, "run_in_background": true}});
+    let starts: Vec<Value> = (0..6).map(|_| apart("@@child", &json!({}))).collect();
+    repository.play(&json!({
+        "lead": [[exchange], starts, starts, [bash("touch stop")], "done"],
+        "child": [[bash("echo bad > a.txt; echo bad > new.txt"), write("new.txt", "bad\n")], "tried"],
+    }));
+    let before = repository.git("rev-parse HEAD");
+    // Only the sandbox and the place of a file say what may be done.
+    let told = repository.stage.run("@@lead", &["--permission-mode", "acceptEdits"]);
+    told.assert_code(0);
+    assert!(repository.top.join("exchanged").exists(), "{}", told.ended.stdout);
+    repository.stage.program.run(&["worktrees", "clean"]);
+    let found: Vec<_> = std::fs::read_dir(&victim).unwrap().map(|it| it.unwrap().path()).collect();
+    assert_eq!(found, [victim.join("a.txt")], "{}", told.ended.stdout);
+    assert_eq!(std::fs::read_to_string(victim.join("a.txt")).unwrap(), "precious\n");
+    assert_eq!(repository.git("rev-parse HEAD"), before);
 }

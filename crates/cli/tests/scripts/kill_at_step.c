@@ -58,6 +58,10 @@ static int path_is_below(pid_t pid, uint64_t directory, uint64_t address) {
         if (memchr(path + length, 0, got)) break;
         length += got;
     }
+    // A name in a directory that is open.
+    static const char opened[] = "/proc/self/fd/";
+    if (strncmp(path, opened, sizeof opened - 1) == 0)
+        return file_is_below(pid, strtoul(path + sizeof opened - 1, NULL, 10));
     if (path[0] == '/') return is_below(path);
     return (int)directory == AT_FDCWD ? link_is_below(pid, "cwd") : file_is_below(pid, directory);
 }

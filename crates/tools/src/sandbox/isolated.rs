@@ -76,8 +76,12 @@ impl IsolatedPlaces {
     /// The places of a worktree. Also keeps git's configuration for the user and the machine, which holds in the
     /// parent's checkout as well; `env` tells its paths.
     pub fn of_worktree(paths: &WorktreePaths<'_>, env: &Env) -> io::Result<Self> {
-        let root = paths.root.canonicalize()?;
-        let checkout = paths.checkout.canonicalize()?;
+        let (root, checkout) = (paths.root.canonicalize()?, paths.checkout.canonicalize()?);
+        // Another agent's command may have put a link there since it was made.
+        let below = paths.root.strip_prefix(paths.checkout).unwrap_or(paths.root);
+        if root != checkout.join(below) {
+            return Err(io::Error::other("a link leads there, and not to the worktree"));
+        }
         let git_dir = paths.git_dir.canonicalize()?;
         let common_dir = paths.common_dir.canonicalize()?;
         let kept = [checkout.clone(), common_dir, root.join(".git")].into_iter();
@@ -287,6 +291,24 @@ mod tests {
             change(&places);
             let said = places.check().unwrap_err().to_string();
             assert!(said.contains(expected) && said.starts_with("nothing was run"), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_a_link_leads_to_is_not_taken_for_the_worktree() {
+        for exchanged in [".claude", ".claude/worktrees", ".claude/worktrees/w"] {
+            let (scratch, places) = worktree();
+            let other = scratch.path().join("other");
+            fs::rename(places.checkout.join(exchanged), &other).unwrap();
+            symlink(&other, places.checkout.join(exchanged)).unwrap();
+            let paths = WorktreePaths {
+                root: &places.root,
+                checkout: &places.checkout,
+                git_dir: places.git_dir.as_ref().unwrap(),
+                common_dir: &places.checkout.join(".git"),
+            };
+            let refused = IsolatedPlaces::of_worktree(&paths, &Env::default()).unwrap_err();
+            assert!(refused.to_string().contains("a link leads there"), "{refused}");
         }
     }
 

@@ -18,6 +18,7 @@ use crate::entry::Entry;
 use crate::git::{At, Git, GitError};
 use crate::lock::Exclusive;
 use crate::names::{self, for_shell, shown};
+use crate::place;
 use crate::record::Record;
 use crate::worktrees::Worktrees;
 
@@ -244,8 +245,10 @@ fn remove(top: &Path, path: &Path) -> io::Result<()> {
     };
     // No link leads to it.
     let location = Location::open(&at)?;
+    let opened = place::open(top)?;
+    let above = opened.directory(path.parent().unwrap_or(Path::new("")))?;
     if metadata.is_symlink() {
-        fs::remove_file(&at)?;
+        fs::remove_file(above.at(path.file_name().unwrap_or_default()))?;
     } else {
         let (file, metadata) = centurion_files::open_regular(&at).map_err(io::Error::other)?;
         let existing = Existing { location, file, metadata, bytes: content(&at)? };
@@ -253,7 +256,9 @@ fn remove(top: &Path, path: &Path) -> io::Result<()> {
     }
     let above = path.ancestors().skip(1).take_while(|it| !it.as_os_str().is_empty());
     for directory in above {
-        if fs::remove_dir(top.join(directory)).is_err() {
+        let (Some(outer), Some(name)) = (directory.parent(), directory.file_name()) else { break };
+        let removed = opened.directory(outer).and_then(|outer| fs::remove_dir(outer.at(name)));
+        if removed.is_err() {
             break;
         }
     }

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 
-use centurion_worktree::{CheckoutError, Contents, CreateError, Settled, Wish};
+use centurion_worktree::{CheckoutError, Contents, CreateError, Settled, Unsaved, Wish};
 
 use crate::support::{Scene, wish, write};
 
@@ -362,4 +363,32 @@ async fn no_links_are_made_where_none_are_wanted() {
     assert_eq!((made.linked().count(), &made.warnings[..]), (0, &[][..]));
     let usual = scene.create("two").await;
     assert!(usual.record.path.join("node_modules/m/x.js").is_file());
+}
+
+#[tokio::test]
+async fn a_git_directory_on_another_file_system_has_worktrees_too() {
+    // I-7: nothing can be moved from there.
+    let mut scene = Scene::new();
+    let memory = Path::new("/dev/shm");
+    let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let elsewhere = tempfile::tempdir_in(place).unwrap();
+    let git_dir = format!("--separate-git-dir={}", elsewhere.path().join("git").display());
+    let (from, to) = (scene.top.clone(), scene.root().join("checkout"));
+    scene.git_args(&["clone", "-q", &git_dir, from.to_str().unwrap(), to.to_str().unwrap()]);
+    scene.top = to;
+    let worktree = scene.create("one").await;
+    let path = worktree.record.path.clone();
+    assert_eq!(scene.git_in(&path, "status --porcelain"), "");
+    write(&path, "src/b.txt", "work\n");
+    let told = scene.keep(worktree).await;
+    assert_eq!((told.files.len(), told.uncommitted), (1, 1), "{told:?}");
+    let entry = scene.worktrees.list(&scene.top).await.unwrap().remove(0);
+    let gone = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
+    gone.unwrap().delete();
+    assert!(!path.exists());
+    scene.worktrees.restore(&scene.top, "one").await.unwrap();
+    assert_eq!(fs::read_to_string(path.join("src/b.txt")).unwrap(), "work\n");
+    let worktree = scene.create("two").await;
+    let settled = scene.settle(worktree).await;
+    assert!(matches!(settled, Settled::Removed(_)), "{settled:?}");
 }

@@ -8,6 +8,7 @@ mod counting;
 mod crashes;
 mod creating;
 mod crowds;
+mod exchanged;
 mod few_processes;
 mod forgeries;
 mod hooked;

@@ -216,7 +216,7 @@ impl Isolator {
             }
             Wanted::Path(path) => self.at_path(agent, path, stands).await?,
         };
-        let is_added = Self::move_in(agent, &place);
+        let is_added = Self::move_in(agent, &place)?;
         let entered = Entered { now: Some(place.clone()), held, is_noted: false, is_added };
         self.entered.lock().insert(agent.identity.id.clone(), entered);
         Ok(place)
@@ -229,15 +229,11 @@ impl Isolator {
         place: &EnteredPlace,
     ) -> Result<(), EnterError> {
         let cancel = CancellationToken::new();
-        // A link in its place would lead elsewhere.
-        if place.path.canonicalize().ok().as_ref() != Some(&place.path) {
-            let repository = place.came_from.clone();
-            return Err(EnterError::NoWorktree { path: place.path.clone(), repository });
-        }
+        check_place(place)?;
         let entered = match &place.slug {
             // The directory that a hook made is not made again.
             None if place.branch.is_none() && place.path.is_dir() => {
-                let is_added = Self::move_in(agent, place);
+                let is_added = Self::move_in(agent, place)?;
                 let now = Some(place.clone());
                 let entered = Entered { now, is_noted: true, is_added, held: None };
                 self.entered.lock().insert(agent.identity.id.clone(), entered);
@@ -254,8 +250,9 @@ impl Isolator {
     }
 
     /// Tells whether it is one more directory that agents work in.
-    fn move_in(agent: &Agent, place: &EnteredPlace) -> bool {
-        let root = place.path.canonicalize().unwrap_or_else(|_| place.path.clone());
+    fn move_in(agent: &Agent, place: &EnteredPlace) -> Result<bool, EnterError> {
+        check_place(place)?;
+        let root = place.path.clone();
         let checkouts: Vec<PathBuf> =
             place.checkouts.iter().filter_map(|path| path.canonicalize().ok()).collect();
         agent.workspace.move_to(&root);
@@ -271,7 +268,7 @@ impl Isolator {
         if is_new {
             remember(agent, SavedChange::Directories(vec![root]));
         }
-        is_new
+        Ok(is_new)
     }
 
     async fn named(
@@ -442,6 +439,15 @@ impl Isolator {
             contents: self.contents(),
         }
     }
+}
+
+/// Makes sure that no link is in the place of a directory, or on the way: it would lead elsewhere.
+fn check_place(place: &EnteredPlace) -> Result<(), EnterError> {
+    if place.path.canonicalize().ok().as_ref() == Some(&place.path) {
+        return Ok(());
+    }
+    let repository = place.came_from.clone();
+    Err(EnterError::NoWorktree { path: place.path.clone(), repository })
 }
 
 fn remember(agent: &Agent, what: SavedChange) {
