@@ -1,9 +1,10 @@
 //! Agents that work in the same files: no change is lost, and the ground stays where it is.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::members::{TEAMS, member, says};
 use crate::stage::{agent, bash};
-use crate::worktrees::{Repository, results};
+use crate::worktrees::{Repository, results, write};
 
 #[test]
 fn a_file_that_another_agent_changed_is_not_overwritten_and_the_other_is_named() {
@@ -148,4 +149,72 @@ fn agents_that_went_into_the_same_worktree_as_the_session_share_it() {
     let told = repository.run(&["--allowedTools", "EnterWorktree"]);
     told.assert_code(0);
     assert_eq!(repository.git("branch --list moved"), "", "{}", results(&told));
+}
+
+#[test]
+fn members_in_either_kind_of_process_overwrite_nothing_and_are_asked_about_what_moves_the_tree() {
+    let cell = json!({"cell_type": "code", "id": "c", "metadata": {}, "source": "1", "outputs": [], "execution_count": null});
+    let notebook = json!({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5});
+    for mode in ["in-process", "process"] {
+        let repository = Repository::new(&json!({}));
+        repository.write("n.ipynb", &notebook.to_string());
+        repository.write("b.txt", "b\n");
+        let path = |name: &str| repository.top.join(name);
+        let tool = |name: &str, input: Value| json!({"tool": name, "input": input});
+        let read = |name: &str| tool("Read", json!({"file_path": path(name)}));
+        let edit = |name: &str, old: &str, new: &str| {
+            tool("Edit", json!({"file_path": path(name), "old_string": old, "new_string": new}))
+        };
+        let source = |text: &str| {
+            let input =
+                json!({"notebook_path": path("n.ipynb"), "cell_id": "c", "new_source": text});
+            tool("NotebookEdit", input)
+        };
+        let wait = |file: &str| bash(&format!("until [ -e {file} ]; do sleep 0.05; done"));
+        repository.play(&json!({
+            "lead": [
+                [read("a.txt"), read("n.ipynb"), read("b.txt")],
+                [member("w1", "@@work")],
+                [wait("did")],
+                [edit("a.txt", "one", "lead"), source("lead"), write("b.txt", "lead\n")],
+                [read("a.txt")],
+                [edit("a.txt", "w1", "lead")],
+                [bash("touch go")],
+                "waiting",
+                "done",
+            ],
+            "work": [
+                [read("a.txt"), read("n.ipynb")],
+                [edit("a.txt", "one", "w1"), source("w1")],
+                [agent("@@below", &json!({"run_in_background": false}))],
+                [bash("git reset -q --hard")],
+                [bash("touch did")],
+                [wait("go")],
+                [edit("a.txt", "w1", "again")],
+                [says("team-lead", "it is done")],
+                "resting",
+            ],
+            "below": [[read("b.txt")], [edit("b.txt", "b", "below")], "ended"],
+        }));
+        let allow = ["Bash", "Read", "Edit", "Write", "NotebookEdit"];
+        let mut settings: Value = serde_json::from_str(TEAMS).unwrap();
+        settings["permissions"] = json!({"allow": allow});
+        let told = repository
+            .stage
+            .run("@@lead", &["--settings", &settings.to_string(), "--teammate-mode", mode]);
+        told.assert_code(0);
+        let text = results(&told);
+        let others = repository.stage.agent_transcripts().concat();
+        let by = "has changed since it was read, by agent";
+        assert_eq!(text.matches(&format!("{by} w1 (")).count(), 2, "{mode}: {text}");
+        assert_eq!(text.matches(by).count(), 3, "{mode}: {text}");
+        assert!(text.contains("-one\\n+w1"), "{mode}: {text}");
+        assert!(
+            others.contains("has changed since it was read, by the main agent"),
+            "{mode}: {others}"
+        );
+        assert!(others.contains("(the main agent): wait for their end"), "{mode}: {others}");
+        assert_eq!(std::fs::read_to_string(path("a.txt")).unwrap(), "lead\n", "{mode}");
+        assert_eq!(std::fs::read_to_string(path("b.txt")).unwrap(), "below\n", "{mode}");
+    }
 }

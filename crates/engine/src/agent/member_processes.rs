@@ -201,6 +201,7 @@ impl MemberProcesses {
         let execution = self.back_end.execution(&command);
         let inherited = (self.inherited)();
         let files = &shared.delegation.builder.files;
+        files.known.share_in(&files.output_dir);
         let welcome = LeadSession {
             transcript: files.place.transcript(),
             output_dir: files.output_dir.clone(),

@@ -14,7 +14,7 @@ use centurion_journal::{Journal, JournalError, Stamp};
 use centurion_protocol::sdk::{Init, InitPlugins};
 use centurion_protocol::{RecordId, SessionId};
 use centurion_tools::{
-    ChangeLog, Checkpoints, DynTool, PreviewFormat, ReadState, builtin_under, resolve,
+    ChangeLog, Checkpoints, DynTool, PreviewFormat, ReadState, SharedFiles, builtin_under, resolve,
 };
 use thiserror::Error;
 
@@ -315,6 +315,15 @@ fn build_shared(
     shared
 }
 
+/// The knowledge of the session's agents about files. A member's process shares it with the lead's.
+fn known_files(is_member: bool, output_dir: &Path) -> Arc<SharedFiles> {
+    let known = SharedFiles::default();
+    if is_member {
+        known.share_in(output_dir);
+    }
+    Arc::new(known)
+}
+
 /// The callback for messages that turns have read: a lead hears of its member's, views of a team show them as read.
 fn delivery_watch(lead: Option<&Arc<LeadLink>>, team: Option<&Arc<Team>>) -> Option<DeliveryWatch> {
     if let Some(lead) = lead.cloned() {
@@ -379,7 +388,7 @@ fn agent_builder(
             recording: storage.recording(),
             output_dir: storage.output_dir.clone(),
             env_files: users_env_file.into_iter().chain([env_file]).collect(),
-            known: Arc::default(),
+            known: known_files(agents.lead.is_some(), &storage.output_dir),
             checkpoints,
             place,
             journal: Arc::clone(journal),
