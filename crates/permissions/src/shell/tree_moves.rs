@@ -17,13 +17,13 @@ const LEAVES: &str = "add annotate archive blame bugreport bundle cat-file check
     check-ref-format cherry column commit-graph commit-tree config count-objects describe diagnose diff diff-files \
     diff-index diff-tree fast-export fmt-merge-msg for-each-ref format-patch fsck gc get-tar-commit-id grep hash-object \
     help index-pack init interpret-trailers log ls-files ls-remote ls-tree maintenance merge-base merge-tree mktag mktree \
-    multi-pack-index name-rev notes pack-objects pack-refs patch-id prune prune-packed push range-diff reflog remote \
+    multi-pack-index name-rev notes pack-objects pack-refs patch-id prune prune-packed push range-diff remote \
     repack request-pull rev-list rev-parse shortlog show show-branch show-index show-ref status stripspace tag \
     unpack-file unpack-objects update-index update-server-info var verify-commit verify-pack verify-tag version whatchanged \
     write-tree";
 
 /// Commands that change them, except for some forms.
-const CHANGES: [&str; 26] = [
+const CHANGES: [&str; 27] = [
     "am",
     "apply",
     "bisect",
@@ -39,6 +39,7 @@ const CHANGES: [&str; 26] = [
     "pull",
     "read-tree",
     "rebase",
+    "reflog",
     "reset",
     "restore",
     "revert",
@@ -211,6 +212,10 @@ impl<'a> Line<'a> {
             "fetch" => !self.may_have("-u", "--upd"),
             "branch" => self.leaves_branch(),
             "reset" => self.leaves_by_reset(),
+            // The others delete stashes, or have a branch be where it was.
+            "reflog" => {
+                !matches!(self.rest.first(), Some(None | Some("delete" | "drop" | "expire")))
+            }
             // With one name, it prints the value.
             "symbolic-ref" => {
                 self.has_only("-q --quiet --short --recurse --no-recurse")

@@ -55,6 +55,8 @@ mv a.txt b.txt
 pull -q --no-rebase origin new
 read-tree -u --reset HEAD~1
 rebase -q other
+reflog delete --updateref main@{0}
+reflog expire --expire=now --all
 reset --hard
 reset --har
 reset --soft HEAD~1
@@ -113,6 +115,9 @@ notes add -m x
 pull -q --dry-run origin new
 push -q origin HEAD:refs/heads/mine
 read-tree -n -m -u HEAD~1
+reflog
+reflog -2 main
+reflog exists HEAD
 reset
 reset -q
 reset --mixed
