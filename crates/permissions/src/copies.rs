@@ -114,7 +114,7 @@ impl Policy {
                 After::Unknown if start.starts_with(&top) => shape.rests(&above),
                 After::Other | After::Unknown => Vec::new(),
             };
-            let below = below.iter().flat_map(without_first_name).collect::<Vec<_>>();
+            let below = below.iter().flat_map(in_worktree).collect::<Vec<_>>();
             below.into_iter().filter_map(|below| within(checkout, &below))
         });
         own.chain(others).collect()
@@ -139,6 +139,18 @@ fn by_place(path: &Path) -> Option<PathBuf> {
 /// Joins two paths; the directory itself if `below` is empty.
 fn joined(directory: &Path, below: &Path) -> PathBuf {
     directory.components().chain(below.components()).collect()
+}
+
+/// All paths in a worktree that a path below the directory of worktrees may lead to. One that is being removed lies one
+/// directory deeper.
+fn in_worktree(below: &Shape) -> Vec<Shape> {
+    let trash = format!("{TRASH}/");
+    let removed = match below.after(&trash) {
+        After::Rest(rest) => vec![rest],
+        After::Unknown => below.rests(&trash),
+        After::Other => Vec::new(),
+    };
+    [below].into_iter().chain(&removed).flat_map(without_first_name).collect()
 }
 
 /// All possible rests of a path after its first name; empty if it has only one name.
@@ -193,5 +205,11 @@ mod tests {
         assert_eq!(pattern("/h", "p").unwrap(), "/w/a ");
         assert_eq!(pattern("/h", "q/x"), None);
         assert_eq!(pattern("/h", "px"), None);
+        let place = |path: &str| copy.place(Path::new(path));
+        assert_eq!(place("/h/p/x"), Some("/w/a/x".into()));
+        assert_eq!(place("/h/p"), Some("/w/a".into()));
+        // The other worktrees of the checkout are no part of the copy.
+        assert_eq!(place("/h/p/.claude/worktrees/b/x"), None);
+        assert_eq!(place("/h/px"), None);
     }
 }

@@ -269,9 +269,17 @@ fn an_agent_that_works_apart_reaches_its_own_checkout_and_is_told_the_right_path
         assert_eq!(write(path).verdict, Verdict::Deny, "{path}");
     }
     assert!(write("/linked/a.txt").reason.to_string().contains("/p/.claude/worktrees/w/a.txt"));
-    for path in
-        ["/p/.claude/skills/s/SKILL.md", "/p/node_modules/x/index.js", "/p/.claude/worktrees/w/a"]
-    {
+    for path in [
+        "/p/.claude/skills/s/SKILL.md",
+        "/p/.centurion/agents/a.md",
+        "/linked/.claude/agents/a.md",
+        "/p/node_modules/x/index.js",
+        "/p/.claude/worktrees/w/a",
+        // What is kept in no checkout may be looked at.
+        "/gitdir/config",
+        "/home/me/.gitconfig",
+        "/elsewhere/a",
+    ] {
         assert_eq!(read(path).verdict, Verdict::Allow, "{path}");
     }
     for path in
@@ -300,6 +308,26 @@ fn a_repository_around_the_own_one_is_kept_and_the_worktree_in_it_is_not() {
         assert_eq!(write(path).verdict, Verdict::Deny, "{path}");
     }
     assert_eq!(write("/super/sub/.claude/worktrees/w/a").verdict, Verdict::Allow);
+}
+
+#[test]
+fn of_checkouts_within_each_other_the_nearest_one_tells_the_right_path() {
+    // I-6
+    for checkouts in [["/p", "/p/lib"], ["/p/lib", "/p"]] {
+        let apart = Apart {
+            root: "/p/.claude/worktrees/w".into(),
+            checkouts: checkouts.map(PathBuf::from).to_vec(),
+            ..Apart::default()
+        };
+        let policy =
+            Policy { role: Role { apart: Some(apart), ..Role::default() }, ..Policy::default() };
+        let told = |path: &str| {
+            let access = Access::Write(path.into());
+            decide(&policy, &Call::new("Write", &access)).reason.to_string()
+        };
+        assert!(told("/p/lib/a.rs").contains("/p/.claude/worktrees/w/a.rs"), "{checkouts:?}");
+        assert!(told("/p/src/a.rs").contains("/p/.claude/worktrees/w/src/a.rs"), "{checkouts:?}");
+    }
 }
 
 #[test]

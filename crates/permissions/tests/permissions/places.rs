@@ -59,6 +59,16 @@ fn rules_that_take_hold_in_every_worktree() {
         (shell("d=agent-1; cat .claude/worktrees/$d/conf/key"), Deny),
         (shell("cd .claude/worktrees/agent-1 && cat conf/key"), Deny),
         (shell("cat .claude/worktrees/a/.claude/worktrees/$(echo b)/conf/key"), Ask),
+        (
+            shell(
+                "cat .claude/worktrees/a/.claude/worktrees/b/.claude/worktrees/$(echo c)/conf/key",
+            ),
+            Ask,
+        ),
+        (read("/home/ada/project/.claude/worktrees/.trash/agent-1-0/conf/key"), Deny),
+        (shell("cat .claude/worktrees/.trash/agent-1-0/conf/key"), Deny),
+        (shell("cat .claude/worktrees/.trash/$(echo a)/conf/key"), Ask),
+        (shell("cat .claude/worktrees/.trash/*/conf/key"), Deny),
         (shell("cat .claude/worktrees/$(echo a)/conf/key"), Ask),
         (shell("cat .claude/$(echo worktrees)/agent-1/conf/key"), Ask),
         (shell("cat .claude/$(echo worktrees/agent-1)/conf/key"), Ask),
