@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::stage::bash;
-use crate::worktrees::{Repository, git_in, results};
+use crate::worktrees::{Repository, apart, git_in, results};
 
 fn enter(input: &Value) -> Value {
     json!({"tool": "EnterWorktree", "input": input})
@@ -334,4 +334,64 @@ fn a_worktree_that_cannot_go_stays_away_from_other_processes() {
     let text = results(&told);
     assert!(text.contains("1 of its files are not committed"), "{text}");
     assert_eq!((text.matches("held").count(), text.matches("free").count()), (2, 0), "{text}");
+}
+
+#[test]
+fn what_cannot_be_entered_or_left_says_why() {
+    let repository = Repository::new(&json!({}));
+    let background = |command: &str| json!({"tool": "Bash", "input": {"command": command, "run_in_background": true}});
+    repository.play(&json!({
+        "lead": [
+            [apart("@@child", &json!({}))],
+            [enter(&json!({"name": "one", "path": "two"}))],
+            [enter(&json!({"name": "mine"}))],
+            [background("until [ -e stop ]; do sleep 0.05; done")],
+            [exit(&json!({"action": "remove", "discard_changes": true}))],
+            [bash("touch stop; pwd")],
+            [exit(&json!({"action": "keep"}))],
+            "waiting",
+            "done",
+        ],
+        "child": [[enter(&json!({"name": "theirs"}))], [bash("touch here.txt")], "tried"],
+    }));
+    let told = repository.run(TOOLS);
+    told.assert_code(0);
+    let (text, below) = (results(&told), repository.stage.agent_transcripts().concat());
+    assert!(below.contains("No such tool available: EnterWorktree"), "{below}");
+    assert!(!repository.top.join(".claude/worktrees/theirs").exists());
+    assert!(text.contains("give a name or a path, not both"), "{text}");
+    assert!(text.contains("still runs, maybe there: stop it first"), "{text}");
+    let place = repository.top.join(".claude/worktrees/mine");
+    assert!(text.contains(place.to_str().unwrap()) && place.join("stop").exists(), "{text}");
+}
+
+#[test]
+fn a_directory_that_a_hook_made_is_entered_and_its_removal_is_told() {
+    // D-21, S-303, S-307
+    let repository = Repository::new(&json!({
+        "lead": [
+            [enter(&json!({"name": "mine"}))],
+            [bash("pwd"), edit("new.txt", "new\n")],
+            [exit(&json!({"action": "remove"}))],
+            [bash("pwd > back.txt")],
+            "done",
+        ],
+    }));
+    let place = repository.stage.program.scratch.root().canonicalize().unwrap().join("made");
+    let removed = place.with_extension("removed");
+    let hook = |command: String| json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let settings = json!({"hooks": {
+        "WorktreeCreate": hook(format!("mkdir -p {0}; echo {0}", place.display())),
+        "WorktreeRemove": hook(format!("cat > {}", removed.display())),
+    }});
+    let told = repository.run(&[TOOLS, &["--settings", &settings.to_string()]].concat());
+    told.assert_code(0);
+    let text = results(&told);
+    // Ours removes nothing there.
+    assert_eq!(std::fs::read_to_string(place.join("new.txt")).unwrap(), "new\n", "{text}");
+    let heard = std::fs::read_to_string(&removed).unwrap();
+    assert!(heard.contains(&format!("\"worktree_path\":\"{}\"", place.display())), "{heard}");
+    let back = std::fs::read_to_string(repository.top.join("back.txt")).unwrap();
+    assert_eq!(back.trim(), repository.top.to_str().unwrap());
+    assert!(!repository.top.join(".claude/worktrees/mine").exists());
 }
