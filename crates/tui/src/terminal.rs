@@ -5,6 +5,7 @@
 //! [keeper](crate::keeper) if the process is killed.
 
 mod modes;
+mod questions;
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,6 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
 pub(crate) use modes::{Kept, restore_termios};
+use questions::Questions;
 
 use crate::frame::Size;
 use crate::input::{Input, InputParser, Key, KeyCode, TerminalReply, unbracketed_paste};
@@ -56,6 +58,7 @@ pub struct Terminal {
     /// The rows of the live region above the cursor, as the keeper knows them.
     told: Option<(Option<u16>, bool)>,
     parser: InputParser,
+    questions: Questions,
     resizes: Signal,
     inputs: VecDeque<Input>,
     /// The time at which what has begun is taken as it is: an Escape, or a paste without an end.
@@ -88,6 +91,7 @@ impl Terminal {
             is_active: false,
             told: None,
             parser: InputParser::new(),
+            questions: Questions::default(),
             resizes: signal(SignalKind::window_change())?,
             inputs: VecDeque::new(),
             escape_at: None,
@@ -143,9 +147,12 @@ impl Terminal {
         if !std::mem::take(&mut self.is_active) {
             return Ok(());
         }
+        self.hear_out();
         self.told = None;
         let undone = modes::undo(self.tty.get_ref().as_fd());
-        if let Some(keeper) = &mut self.keeper {
+        // The keeper writes later what the terminal does not take now.
+        let is_left = undone.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        if let Some(keeper) = self.keeper.as_mut().filter(|_| !is_left) {
             keeper.pause();
         }
         undone
@@ -166,7 +173,20 @@ impl Terminal {
         }
         // From here on there is something to undo.
         self.is_active = true;
+        self.questions.asked_at_start();
         modes::set(self.tty.get_ref().as_fd(), kept)
+    }
+
+    /// Takes the answers of the terminal that are under way, so that none is typed into what comes after us. Keys among them
+    /// are kept.
+    fn hear_out(&mut self) {
+        let mut buffer = vec![0; READ];
+        while let Some(patience) = self.questions.patience() {
+            match modes::read_within(self.tty.get_ref().as_fd(), &mut buffer, patience) {
+                Ok(count @ 1..) if self.take(&buffer, Some(Ok(count))).is_ok() => {}
+                _ => return,
+            }
+        }
     }
 
     /// Undoes the modes and stops this process group, as Ctrl+Z does elsewhere; returns when it continues.
@@ -178,6 +198,7 @@ impl Terminal {
 
     /// Writes everything, as fast as the terminal takes it.
     pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.questions.look_for(bytes);
         let mut rest = bytes;
         while !rest.is_empty() {
             let mut ready = self.tty.writable().await?;
@@ -248,6 +269,7 @@ impl Terminal {
         }
         let mut out = Vec::new();
         self.parser.feed(&buffer[..count], &mut out);
+        self.questions.hear(&out);
         self.brackets_pastes |= out.iter().any(tells_brackets);
         if !self.brackets_pastes {
             unbracketed_paste(&mut out);
@@ -279,8 +301,9 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         // A terminal that is gone need not be restored.
-        let _ = self.suspend();
-        if let Some(keeper) = self.keeper.take() {
+        let undone = self.suspend();
+        let is_left = undone.is_err_and(|error| error.kind() == io::ErrorKind::TimedOut);
+        if let Some(keeper) = self.keeper.take().filter(|_| !is_left) {
             keeper.dismiss();
         }
     }

@@ -5,6 +5,7 @@
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -83,6 +84,19 @@ fn the_terminal_is_restored_after_a_return() {
     let mut program = Program::start();
     program.send("q");
     program.assert_restored();
+}
+
+/// What a terminal answers late is typed into no shell.
+#[test]
+fn an_answer_of_the_terminal_that_is_under_way_is_heard_before_the_program_leaves() {
+    let mut program = Program::start();
+    program.send("q");
+    std::thread::sleep(Duration::from_millis(100));
+    program.send("\x1bP>|tmux 3.3a\x1b\\\x1b[?1;2c");
+    program.assert_restored();
+    rustix::io::ioctl_fionbio(&program.other_end, true).unwrap();
+    let left = rustix::io::read(&program.other_end, &mut [0; 64]);
+    assert_eq!(left, Err(rustix::io::Errno::AGAIN), "the shell would read it");
 }
 
 #[test]

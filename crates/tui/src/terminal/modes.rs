@@ -29,8 +29,10 @@ const RESTORE: &[u8] = b"\x18\x1b[?2026l\x1b7\x1b[r\x1b8\x1b[?7h\x1b[?25h\
     \x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?2004l\x1b[?2031l\
     \x1b[<u\x1b[>4m\x1b[m\x1b[23;2t";
 
-/// The time for which a terminal that takes nothing is waited for.
+/// The time for which a terminal that takes nothing is waited for: by the program, and by the keeper, which has nothing else
+/// to do.
 const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE_OF_KEEPER: Duration = Duration::from_hours(1);
 
 /// Special characters of a terminal, in the order in which they are told to the keeper.
 const SPECIAL: [SpecialCodeIndex; 16] = [
@@ -154,12 +156,15 @@ pub(crate) fn restore_termios(
     prompts: impl FnOnce() -> bool,
 ) -> io::Result<()> {
     let (now, raw) = (tcgetattr(tty)?, kept.raw());
-    // The live region is on the first screen, also while a transcript is read on the other one.
-    if is_other {
-        write(tty, FIRST_SCREEN)?;
-    }
     let is_ours = now.local_modes == raw.local_modes && now.input_modes == raw.input_modes;
-    if let Some(rows) = live {
+    // The settings come first: they are there also where the terminal takes nothing that is written.
+    if is_ours {
+        tcsetattr(tty, OptionalActions::Now, &kept.0)?;
+    }
+    // The live region is on the first screen, also while a transcript is read on the other one.
+    let left = if is_other { write(tty, FIRST_SCREEN) } else { Ok(()) };
+    // A terminal that takes bytes again much later may show another program by then.
+    if let Some(rows) = live.filter(|_| left.is_ok()) {
         let first = "\x18\x1b[?2026l\x1b[m";
         let up = if rows > 0 { format!("\x1b[{rows}A") } else { String::new() };
         let all = [format!("{first}\r{up}").as_bytes(), ERASE_FROM_TOP].concat();
@@ -167,17 +172,34 @@ pub(crate) fn restore_termios(
         // A shell with a line editor takes the terminal before it prompts; then only what is below the prompt goes. Nothing
         // comes between the look and the write: the shell may be about to write.
         let is_prompted = !is_ours || prompts();
-        write(tty, if is_prompted { &below } else { &all })?;
+        let _ = write(tty, if is_prompted { &below } else { &all });
     }
-    if is_ours {
-        tcsetattr(tty, OptionalActions::Now, &kept.0)?;
+    if left.is_err() {
+        write_within(tty, FIRST_SCREEN, PATIENCE_OF_KEEPER)?;
     }
-    write(tty, RESTORE)
+    write_within(tty, RESTORE, PATIENCE_OF_KEEPER)
+}
+
+/// Reads what comes from a terminal within a time; nothing is zero bytes.
+pub(super) fn read_within(
+    tty: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    time: Duration,
+) -> io::Result<usize> {
+    let time = Timespec::try_from(time).map_err(io::Error::other)?;
+    if poll(&mut [PollFd::new(&tty, PollFlags::IN)], Some(&time))? == 0 {
+        return Ok(0);
+    }
+    Ok(rustix::io::read(tty, buffer)?)
 }
 
 /// Writes to a terminal that may not block, and gives up on one that takes nothing.
-fn write(tty: BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
-    let patience = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+fn write(tty: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
+    write_within(tty, bytes, PATIENCE)
+}
+
+fn write_within(tty: BorrowedFd<'_>, mut bytes: &[u8], patience: Duration) -> io::Result<()> {
+    let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
     while !bytes.is_empty() {
         match rustix::io::write(tty, bytes) {
             Ok(count) => bytes = &bytes[count..],
