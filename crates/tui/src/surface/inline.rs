@@ -358,16 +358,22 @@ impl InlineSurface {
         (rows + place.0, place.1)
     }
 
-    /// Takes note that so many rows of the live region are above the window.
-    fn push_out(&mut self, mut rows: u16) {
+    /// Takes note that so many rows of the live region are above the window; whether the first row of the window continues
+    /// the last of them.
+    fn push_out(&mut self, mut rows: u16) -> bool {
         for row in self.shown.iter().take(usize::from(self.row) + 1) {
             if rows == 0 {
-                return;
+                break;
             }
-            let height = broken_rows(row, self.size.columns).min(rows);
+            let whole = broken_rows(row, self.size.columns);
+            let height = whole.min(rows);
             self.pushed_out.push((row.clone(), first_cell(row, height, self.size.columns)));
             rows -= height;
+            if height < whole {
+                return true;
+            }
         }
+        false
     }
 
     /// The rows, of at most so many above the live region, that were pushed out and are in the window again.
@@ -400,9 +406,11 @@ impl InlineSurface {
         let own = if self.can.rewraps { broken.0 } else { cut.0 };
         let is_above = self.can.rewraps && at.is_some_and(|at| own > at.row);
         let up = at.map_or(own, |at| own.min(at.row));
+        // Text in a first row that continues one above the screen would belong to that.
+        let mut continues = false;
         let up = match at {
             Some(at) if is_above => {
-                self.push_out(own - at.row);
+                continues = self.push_out(own - at.row);
                 up
             }
             Some(at) => up + self.come_back(at.row - up),
@@ -414,15 +422,14 @@ impl InlineSurface {
         let mut writer = Writer::new(up, None, columns);
         writer.move_to(0, 0);
         writer.erase_below();
-        // The first row may continue one that is above the screen: text in it would belong to that.
-        if is_above {
+        if continues {
             writer.next_row();
         }
         out.extend(writer.finish().0);
         self.shown = vec![Row::default()];
         (self.row, self.column) = (0, Some(0));
         let last = self.size.rows.saturating_sub(1);
-        self.top = at.map(|at| (at.row - up + u16::from(is_above)).min(last));
+        self.top = at.map(|at| (at.row - up + u16::from(continues)).min(last));
         self.old_columns = columns;
         self.is_waiting = false;
     }
