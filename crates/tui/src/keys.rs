@@ -7,7 +7,7 @@ mod keystroke;
 #[cfg(test)]
 mod tests;
 
-pub use action::{Action, Context};
+pub use action::{Action, CommandNumber, Context};
 pub use file::KeyMistake;
 
 use std::path::Path;
@@ -36,13 +36,15 @@ struct Binding {
 /// All bindings, of which later ones go before earlier ones, and the chord that has begun.
 #[derive(Clone, Debug)]
 pub struct Bindings {
-    bindings: Vec<Binding>,
+    all: Vec<Binding>,
+    /// The commands that keys are bound to.
+    commands: Vec<String>,
     begun: Vec<Key>,
 }
 
 impl Bindings {
     pub fn defaults() -> Self {
-        Self { bindings: defaults::bindings(), begun: Vec::new() }
+        Self { all: defaults::bindings(), commands: Vec::new(), begun: Vec::new() }
     }
 
     /// The defaults with the changes of a `keybindings.json`.
@@ -54,10 +56,21 @@ impl Bindings {
 
     /// Adds the changes of one more `keybindings.json`; returns what is not in force of it.
     pub fn add(&mut self, text: &str, file: &Path) -> Vec<KeyMistake> {
-        let (changes, mistakes) = file::read(text, file);
-        self.bindings.extend(changes);
+        let (changes, mistakes) = file::read(text, file, &mut self.commands);
+        // The draft of an agent in focus has the keys of the chat too; what the file says of it goes before.
+        let of_chat = changes.iter().filter(|it| it.context == Context::Chat);
+        let of_focus = of_chat.filter(|it| !defaults::is_own_key_of_focus(&it.chord)).cloned();
+        let of_focus: Vec<Binding> =
+            of_focus.map(|it| Binding { context: Context::Focus, ..it }).collect();
+        self.all.extend(of_focus);
+        self.all.extend(changes);
         self.begun.clear();
         mistakes
+    }
+
+    /// The words of a command that a key is bound to, without the slash.
+    pub fn command(&self, number: CommandNumber) -> &str {
+        self.commands.get(number.0).map_or("", String::as_str)
     }
 
     /// The meaning of a key; remembers a chord that has begun.
@@ -95,7 +108,7 @@ impl Bindings {
 
     /// The chord of an action, as it is shown to a person.
     pub fn shown(&self, context: Context, action: Action) -> Option<String> {
-        let found = self.bindings.iter().rev().find(|it| {
+        let found = self.all.iter().rev().find(|it| {
             it.action == Some(action)
                 && (it.context == context || it.context == Context::Global)
                 && self.bound(it.context, &it.chord).is_some_and(|last| last.action == it.action)
@@ -105,12 +118,12 @@ impl Bindings {
     }
 
     fn bound(&self, context: Context, chord: &[Key]) -> Option<&Binding> {
-        let mut all = self.bindings.iter().rev();
+        let mut all = self.all.iter().rev();
         all.find(|it| it.context == context && it.chord == chord)
     }
 
     fn begins_chord(&self, context: Context) -> bool {
-        self.bindings.iter().any(|it| {
+        self.all.iter().any(|it| {
             it.context == context
                 && it.chord.len() > self.begun.len()
                 && it.chord.starts_with(&self.begun)

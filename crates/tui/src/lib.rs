@@ -50,7 +50,7 @@ pub use input::{
     Input, InputParser, Key, KeyCode, Mouse, MouseEvent, TerminalReply, unbracketed_paste,
 };
 pub use keeper::{KEEPER_ARGUMENT, KeeperProgram, run as run_keeper};
-pub use keys::{Action, Bindings, Context, KeyMistake, Meaning};
+pub use keys::{Action, Bindings, CommandNumber, Context, KeyMistake, Meaning};
 pub use look::{Look, Theme};
 pub use model::asks::{AskKind, AskNumber, Asked, FieldKind, FormField, Permission, Question};
 pub use model::picker::{PickFor, PickRow, Picker};

@@ -115,7 +115,7 @@ pub(super) fn text(model: &mut Model, text: &str, is_error: bool) {
 }
 
 /// Prints a text as Markdown.
-pub(super) fn say(model: &mut Model, text: &str) {
+fn say(model: &mut Model, text: &str) {
     let mut stream = MarkdownStream::new();
     stream.feed(text);
     let mut lines = stream.finished_blocks();

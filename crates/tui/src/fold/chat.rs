@@ -148,10 +148,11 @@ pub(super) fn act(model: &mut Model, action: Action, effects: &mut Vec<Effect>) 
         Action::PreviousSibling | Action::NextSibling | Action::Parent | Action::FirstChild => {
             panes::go(model, action);
         }
-        Action::PickModel => {
-            model.set_draft("/model ");
-            draft_changed(model, effects);
+        Action::Command(number) => {
+            let typed = format!("/{}", model.bindings.command(number));
+            send::bound_command(model, &typed, effects);
         }
+        Action::PickModel => effects.push(Effect::Show { command: "model".to_owned() }),
         _ => {}
     }
 }
@@ -345,6 +346,8 @@ fn to_tree(model: &mut Model) {
 fn cycle_mode(model: &mut Model, effects: &mut Vec<Effect>) {
     let at = MODES.iter().position(|mode| *mode == model.facts.mode);
     let next = MODES.get(at.map_or(0, |at| at + 1)).unwrap_or(&MODES[0]);
+    // Two presses in one read are two steps.
+    (*next).clone_into(&mut model.facts.mode);
     effects.push(Effect::SetMode((*next).to_owned()));
 }
 

@@ -9,6 +9,7 @@ use crate::model::prompts::When;
 use crate::model::screen::Screen;
 use crate::model::table::TableOf;
 use crate::surface::Tui;
+use crate::text::text_width;
 
 /// Carries out a command; whether it is one of these.
 pub(super) fn own(
@@ -22,7 +23,8 @@ pub(super) fn own(
         return true;
     }
     match (name, arguments) {
-        ("tasks" | "list-agents", "") => picker::tasks(model),
+        ("tasks" | "list-agents" | "bashes", "") => picker::tasks(model),
+        ("background", "") => effects.push(Effect::Background(model.addressee())),
         ("copy", number) => copy(model, number, effects),
         ("plan", words) => {
             effects.push(Effect::SetMode("plan".to_owned()));
@@ -30,7 +32,7 @@ pub(super) fn own(
                 send::command(model, words, When::Next, effects);
             }
         }
-        ("branch", "") => effects.push(Effect::Branch),
+        ("branch" | "fork", "") => effects.push(Effect::Branch),
         ("theme", "") => themes(model),
         ("theme", name) => match Theme::named(name) {
             Some(theme) => {
@@ -53,7 +55,8 @@ pub(super) fn own(
         ("keybindings", "") => effects.push(Effect::EditKeys),
         ("model", "") => effects.push(Effect::Show { command: "model".to_owned() }),
         ("config", words) => tables::open(TableOf::Settings, words, effects),
-        ("diff" | "trust" | "plugin" | "sandbox", "") => {
+        ("help", "") => help(model),
+        ("diff" | "doctor" | "trust" | "plugin" | "sandbox", "") => {
             effects.push(Effect::Show { command: name.to_owned() });
         }
         ("statusline", words) => {
@@ -95,6 +98,23 @@ fn copy(model: &mut Model, number: &str, effects: &mut Vec<Effect>) {
         }
         None => model.notice = Some("there is no such answer".to_owned()),
     }
+}
+
+/// Shows all commands: those of the session, and those of the terminal.
+fn help(model: &mut Model) {
+    const WIDEST: usize = 28;
+    let mut rows: Vec<(String, &str)> = model
+        .commands
+        .iter()
+        .map(|it| (format!("/{} {}", it.name, it.arguments), it.about.as_str()))
+        .collect();
+    rows.sort();
+    rows.dedup();
+    let widths = rows.iter().map(|(head, _)| text_width(head.trim_end()));
+    let widest = widths.filter(|width| *width <= WIDEST).max().unwrap_or(0);
+    let row = |(head, about): &(String, &str)| format!("{:<widest$}  {about}", head.trim_end());
+    let text = rows.iter().map(row).collect::<Vec<_>>().join("\n");
+    super::facts::shown(model, "/help".to_owned(), &text);
 }
 
 fn screens(model: &mut Model) {

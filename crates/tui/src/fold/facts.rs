@@ -2,8 +2,8 @@
 
 use centurion_protocol::{AgentId, SessionId};
 
-use super::lines::{marked, said};
-use super::{answer, brought, chat, panes, tables};
+use super::lines::{marked, said, told};
+use super::{brought, chat, panes, tables};
 use crate::attachment::Attachment;
 use crate::effect::Effect;
 use crate::frame::{Colour, Line, Style};
@@ -16,7 +16,7 @@ use crate::model::screen::{Screen, TextScreen};
 use crate::model::table::{Table, TableOf};
 use crate::model::{Addressee, CommandHint, Model};
 use crate::surface::Tui;
-use crate::text::foreign;
+use crate::text::{foreign, text_width};
 
 /// The most characters that are shown of what a command prints while it runs.
 const MOST_SHOWN: usize = 400;
@@ -189,14 +189,23 @@ pub(super) fn fact(model: &mut Model, fact: Fact, effects: &mut Vec<Effect>) {
             chat::draft_changed(model, effects);
         }
         Fact::Notice(text) => model.notice = Some(text),
-        Fact::Said(text) => answer::say(model, &text),
+        Fact::Said(text) => model.talk.print_apart(told(&text)),
         Fact::Earlier(lines) => model.talk.print_apart(lines),
         fact => brought::fact(model, fact, effects),
     }
 }
 
+/// The cells before the second column of a row, where one begins soon: what is too long for the window continues there.
+fn second_column(row: &str) -> u16 {
+    const SOON: usize = 30;
+    let first = row.trim_start();
+    let found = first.find("  ").map(|at| row.len() - first[at..].trim_start().len());
+    let cells = found.map_or(0, |at| text_width(&row[..at]));
+    if cells <= SOON { u16::try_from(cells).unwrap_or_default() } else { 0 }
+}
+
 /// Shows a text of a command.
-fn shown(model: &mut Model, title: String, text: &str) {
+pub(super) fn shown(model: &mut Model, title: String, text: &str) {
     let style = |line: &str| match line.as_bytes() {
         _ if title != "/diff" => Style::PLAIN,
         [b'+', ..] => Style::of(Colour::Green),
@@ -204,8 +213,9 @@ fn shown(model: &mut Model, title: String, text: &str) {
         [b'@', ..] => Style::of(Colour::Cyan),
         _ => Style::PLAIN,
     };
-    let lines: Vec<Line> =
-        text.lines().map(|line| Line::from(foreign(line, style(line)))).collect();
+    let line =
+        |line: &str| Line { hang: second_column(line), ..Line::from(foreign(line, style(line))) };
+    let lines: Vec<Line> = text.lines().map(line).collect();
     super::show_screen(model, Screen::Text(TextScreen { title, lines, scroll: 0 }));
 }
 

@@ -12,6 +12,8 @@ use crate::view::words::{amount, clock, money};
 
 /// The most lines of a result that are shown with its call.
 const RESULT_LINES: usize = 4;
+/// The most characters of one of them.
+const RESULT_CHARS: usize = 400;
 /// The most lines of a change that are shown with its call.
 const DIFF_LINES: usize = 40;
 
@@ -33,6 +35,17 @@ pub(super) fn said(text: &str) -> Vec<Line> {
     text.trim_end().lines().enumerate().map(line).collect()
 }
 
+/// A text that the program tells, line by line. Its signs are no Markdown: they may belong to a rule or a path.
+pub(super) fn told(text: &str) -> Vec<Line> {
+    let style = |line: &str| match line.split(':').next() {
+        Some("warning") => Style::of(Colour::Yellow),
+        Some("error") => Style::of(Colour::Red),
+        _ => Style::PLAIN,
+    };
+    let line = |line: &str| Line { hang: 2, ..Line::from(foreign(line, style(line))) };
+    text.trim_end().lines().map(line).collect()
+}
+
 /// A text as it is: its columns, its indents and its signs mean what they say.
 pub(super) fn as_it_is(text: &str) -> Vec<Line> {
     let line = |line: &str| Line { wrap: Wrap::Flush, ..Line::from(foreign(line, Style::PLAIN)) };
@@ -50,8 +63,10 @@ pub(super) fn call_lines(
         if result.is_error { ("✗ ", Colour::Red) } else { ("● ", Colour::Green) };
     let mut head = Line::flush().with(mark, Style::of(colour));
     head.spans.extend(foreign(&call.tool, Style::BOLD));
-    head.push(" ", Style::PLAIN);
-    head.spans.extend(foreign(&call.subject, Style::PLAIN));
+    if !call.subject.is_empty() {
+        head.push(" ", Style::PLAIN);
+        head.spans.extend(foreign(&call.subject, Style::PLAIN));
+    }
     let took = now.saturating_sub(call.began);
     if took.as_secs() >= 2 {
         head.push(format!(" · {}", clock(took)), Style::DIM);
@@ -98,15 +113,23 @@ fn excerpt(text: &str, is_error: bool) -> Vec<Line> {
     let all: Vec<&str> = text.trim_end().lines().collect();
     let style = if is_error { Style::of(Colour::Red) } else { Style::DIM };
     let mut lines: Vec<Line> = Vec::new();
+    let mut is_cut = false;
     for (at, line) in all.iter().take(RESULT_LINES).enumerate() {
         let mut shown = Line::flush().with(if at == 0 { "  └ " } else { "    " }, Style::DIM);
-        shown.spans.extend(foreign(line, style));
+        let end = line.char_indices().nth(RESULT_CHARS).map(|(at, _)| at);
+        shown.spans.extend(foreign(&line[..end.unwrap_or(line.len())], style));
+        if end.is_some() {
+            shown.push("…", Style::DIM);
+            is_cut = true;
+        }
         lines.push(shown);
     }
-    if all.len() > RESULT_LINES {
-        let more = all.len() - RESULT_LINES;
-        lines.push(Line::flush().with(format!("    … {more} more lines · ctrl+o"), Style::DIM));
-    }
+    let more = match all.len().saturating_sub(RESULT_LINES) {
+        0 if is_cut => "    … more of that line · ctrl+o".to_owned(),
+        0 => return lines,
+        more => format!("    … {more} more lines · ctrl+o"),
+    };
+    lines.push(Line::flush().with(more, Style::DIM));
     lines
 }
 

@@ -8,9 +8,6 @@ use crate::model::Model;
 use crate::model::prompts::{Stage, When};
 use crate::model::talk::OwnShell;
 
-/// Commands whose answer is a screen, and which ask nothing of the session.
-const SHOWN: [&str; 2] = ["doctor", "help"];
-
 /// Sends the draft.
 pub(super) fn submit(model: &mut Model, when: When, effects: &mut Vec<Effect>) {
     let to = model.addressee();
@@ -25,6 +22,13 @@ pub(super) fn submit(model: &mut Model, when: When, effects: &mut Vec<Effect>) {
     if let Some(agent) = to {
         if text.trim() == "/stop" {
             return effects.push(Effect::StopTask(agent));
+        }
+        if let Some(word) = command_word(&text).filter(|word| is_command(model, word)) {
+            // A command is the session's: no agent is told its words by a slip.
+            model.notice = Some(format!(
+                "/{word} is for the main prompt: esc · enter again says it to the agent"
+            ));
+            return model.set_draft(&format!(" {text}"));
         }
         return tell(model, agent, text, when, effects);
     }
@@ -88,14 +92,30 @@ pub(super) fn command(model: &mut Model, text: &str, when: When, effects: &mut V
     effects.push(Effect::Submit { number, text: text.to_owned(), when });
 }
 
+/// Sends the command of a key: the draft stays as it is.
+pub(super) fn bound_command(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) {
+    if is_unknown_command(model, typed) {
+        model.notice = Some(format!("there is no command {typed}: keybindings.json names it"));
+        return;
+    }
+    command(model, typed, When::Next, effects);
+}
+
 fn is_unknown_command(model: &Model, text: &str) -> bool {
-    let Some(rest) = text.strip_prefix('/') else { return false };
-    let word = rest.split_whitespace().next().unwrap_or_default();
+    let word = command_word(text);
+    word.is_some_and(|word| !model.commands.is_empty() && !is_command(model, word))
+}
+
+fn is_command(model: &Model, word: &str) -> bool {
+    model.commands.iter().any(|command| command.name == word)
+}
+
+/// The name of a command that a text begins with, whether there is such a command or not.
+fn command_word(text: &str) -> Option<&str> {
+    let word = text.strip_prefix('/')?.split_whitespace().next()?;
     let is_name = word.starts_with(char::is_alphanumeric)
         && word.chars().all(|it| it.is_alphanumeric() || "-_:.".contains(it));
-    is_name
-        && !model.commands.is_empty()
-        && !model.commands.iter().any(|command| command.name == word)
+    is_name.then_some(word)
 }
 
 /// The newest agent of a name.
@@ -134,9 +154,6 @@ fn own_command(model: &mut Model, typed: &str, effects: &mut Vec<Effect>) -> boo
             Some(id) => effects.push(Effect::StopTask(id)),
             None => model.notice = Some(format!("there is no agent {agent}")),
         },
-        (name, "") if SHOWN.contains(&name) => {
-            effects.push(Effect::Show { command: name.to_owned() });
-        }
         ("permissions" | "agents", words) if !words.is_empty() => {
             effects.push(Effect::Show { command: typed.to_owned() });
         }

@@ -25,7 +25,8 @@ pub enum Context {
 }
 
 impl Context {
-    pub(super) const ALL: [(&'static str, Self); 10] = [
+    /// The name of each. `Task` is the chat while a task runs in the foreground, and `MessageSelector` a list.
+    pub(super) const ALL: [(&'static str, Self); 12] = [
         ("Global", Self::Global),
         ("Chat", Self::Chat),
         ("Autocomplete", Self::Autocomplete),
@@ -36,6 +37,8 @@ impl Context {
         ("Focus", Self::Focus),
         ("Transcript", Self::Transcript),
         ("Scroll", Self::Scroll),
+        ("Task", Self::Chat),
+        ("MessageSelector", Self::Select),
     ];
 }
 
@@ -119,10 +122,16 @@ pub enum Action {
     ScrollPageDown,
     ScrollTop,
     ScrollBottom,
+    /// A command, as if it was typed: [`super::Bindings::command`] has its words.
+    Command(CommandNumber),
 }
 
+/// A command that a key is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CommandNumber(pub(super) usize);
+
 /// Every action with its name in `keybindings.json`.
-pub(super) const ACTIONS: [(&str, Action); 107] = [
+pub(super) const ACTIONS: [(&str, Action); 110] = [
     ("chat:submit", Action::Submit),
     ("chat:submitLater", Action::SubmitLater),
     ("chat:submitNow", Action::SubmitNow),
@@ -156,6 +165,9 @@ pub(super) const ACTIONS: [(&str, Action); 107] = [
     ("select:next", Action::Down),
     ("select:accept", Action::Accept),
     ("select:cancel", Action::Close),
+    ("messageSelector:up", Action::Up),
+    ("messageSelector:down", Action::Down),
+    ("messageSelector:select", Action::Accept),
     ("historySearch:next", Action::Down),
     ("historySearch:previous", Action::Up),
     ("historySearch:accept", Action::Accept),

@@ -3,6 +3,7 @@
 use super::keystroke::chord;
 use super::{Action, Binding, Context};
 use crate::draft::EditAction;
+use crate::input::Key;
 
 /// Every default key. The draft of an agent in focus has the keys of the chat too.
 pub(super) const DEFAULTS: [(Context, &str, Action); 144] = [
@@ -151,6 +152,12 @@ pub(super) const DEFAULTS: [(Context, &str, Action); 144] = [
     (Context::Focus, "ctrl+x up", Action::Parent),
     (Context::Focus, "ctrl+x down", Action::FirstChild),
 ];
+
+/// True for a key that has a meaning of its own in the focus of an agent.
+pub(super) fn is_own_key_of_focus(keys: &[Key]) -> bool {
+    let mut own = DEFAULTS.iter().filter(|(context, ..)| *context == Context::Focus);
+    own.any(|(_, own, _)| chord(own).is_some_and(|own| own == keys))
+}
 
 pub(super) fn bindings() -> Vec<Binding> {
     let binding = |context, keys: &str, action| {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::action::ACTIONS;
 use super::keystroke::chord;
-use super::{Binding, Context};
+use super::{Action, Binding, CommandNumber, Context};
 use crate::input::{Key, KeyCode};
 use crate::text::foreign_text;
 
@@ -18,9 +18,17 @@ pub struct KeyMistake {
     pub message: String,
 }
 
-/// The bindings of a file, and its mistakes. What is right counts, whatever else is wrong.
-pub(super) fn read(text: &str, file: &Path) -> (Vec<Binding>, Vec<KeyMistake>) {
-    let mut reader = Reader { text, file, place: 0, bindings: Vec::new(), mistakes: Vec::new() };
+/// The beginning of an action that is a command.
+const COMMAND: &str = "command:";
+
+/// The bindings of a file, and its mistakes. What is right counts, whatever else is wrong. Commands join the others.
+pub(super) fn read(
+    text: &str,
+    file: &Path,
+    commands: &mut Vec<String>,
+) -> (Vec<Binding>, Vec<KeyMistake>) {
+    let (bindings, mistakes) = (Vec::new(), Vec::new());
+    let mut reader = Reader { text, file, place: 0, commands, bindings, mistakes };
     match serde_json::from_str::<Value>(text) {
         Ok(value) => reader.take(&value),
         Err(error) => reader.complain_at(error.line(), format!("not JSON: {error}")),
@@ -33,6 +41,7 @@ struct Reader<'a> {
     file: &'a Path,
     /// The place up to which the text was looked through for names: they are read in the order in which they stand there.
     place: usize,
+    commands: &'a mut Vec<String>,
     bindings: Vec<Binding>,
     mistakes: Vec<KeyMistake>,
 }
@@ -91,6 +100,12 @@ impl Reader<'_> {
         }
         let action = match action {
             Value::Null => None,
+            Value::String(name) if name.starts_with(COMMAND) => {
+                match self.command(context, &name[COMMAND.len()..]) {
+                    Ok(action) => Some(action),
+                    Err(why) => return self.complain_at(line, why),
+                }
+            }
             Value::String(name) => {
                 let known = ACTIONS.iter().find(|(known, _)| known == name);
                 let Some((_, action)) = known else {
@@ -102,6 +117,22 @@ impl Reader<'_> {
             _ => return self.complain_at(line, "an action is a name or null".to_owned()),
         };
         self.bindings.push(Binding { context, chord, action });
+    }
+
+    /// The action of a command, with or without its slash and with words behind it.
+    fn command(&mut self, context: Context, typed: &str) -> Result<Action, String> {
+        let typed = typed.trim().trim_start_matches('/');
+        let name = typed.split(' ').next().unwrap_or_default();
+        let is_name = name.starts_with(char::is_alphanumeric)
+            && name.chars().all(|it| it.is_alphanumeric() || "-_:.".contains(it));
+        if !is_name || typed.contains(char::is_control) {
+            return Err(format!("`{COMMAND}{}` names no command", foreign_text(typed)));
+        }
+        if context != Context::Chat {
+            return Err("a command can be bound in the context Chat alone".to_owned());
+        }
+        self.commands.push(typed.to_owned());
+        Ok(Action::Command(CommandNumber(self.commands.len() - 1)))
     }
 
     /// The line of the next place where a name stands in quotes.

@@ -104,6 +104,53 @@ fn a_file_changes_keys_and_its_mistakes_show_their_lines() {
 }
 
 #[test]
+fn a_key_is_bound_to_a_command_and_what_names_none_is_told() {
+    let text = r#"{ "bindings": [
+  { "context": "Chat", "bindings": {
+    "alt+c": "command:compact",
+    "alt+h": "command:/effort high",
+    "alt+n": "command:",
+    "alt+o": "command:a\nb"
+  } },
+  { "context": "Tree", "bindings": { "alt+c": "command:compact" } }
+] }"#;
+    let (mut bindings, mistakes) = Bindings::read(text, Path::new("keybindings.json"));
+    let lines: Vec<usize> = mistakes.iter().map(|mistake| mistake.line).collect();
+    assert_eq!(lines, [5, 6, 8], "{mistakes:#?}");
+    let mut command = |context, keys: &str| match press(&mut bindings, context, keys) {
+        Meaning::Action(Action::Command(number)) => Some(bindings.command(number).to_owned()),
+        _ => None,
+    };
+    assert_eq!(command(Context::Chat, "alt+c").as_deref(), Some("compact"));
+    assert_eq!(command(Context::Chat, "alt+h").as_deref(), Some("effort high"));
+    assert_eq!(command(Context::Focus, "alt+c").as_deref(), Some("compact"));
+    assert_eq!(command(Context::Chat, "alt+n"), None);
+    assert_eq!(command(Context::Tree, "alt+c"), None);
+}
+
+/// The draft of an agent in focus has the keys of the chat too, as a person has changed them.
+#[test]
+fn a_changed_key_of_the_chat_is_changed_in_the_focus_of_an_agent() {
+    let text = r#"{ "bindings": [
+  { "context": "Focus", "bindings": { "ctrl+s": "chat:stash" } },
+  { "context": "Chat", "bindings": {
+    "ctrl+e": "chat:externalEditor", "ctrl+s": null, "esc": null, "ctrl+x up": "app:help"
+  } }
+] }"#;
+    let (mut bindings, mistakes) = Bindings::read(text, Path::new("keybindings.json"));
+    assert!(mistakes.is_empty(), "{mistakes:#?}");
+    for (keys, meaning) in [
+        ("ctrl+e", Meaning::Action(Action::Editor)),
+        ("ctrl+s", Meaning::Action(Action::Stash)),
+        ("esc", Meaning::Action(Action::Back)),
+        ("ctrl+x up", Meaning::Action(Action::Parent)),
+    ] {
+        assert_eq!(press(&mut bindings, Context::Focus, keys), meaning, "{keys}");
+    }
+    assert_eq!(press(&mut bindings, Context::Chat, "esc"), Meaning::None);
+}
+
+#[test]
 fn what_no_block_can_be_is_told_with_its_line_and_the_rest_counts() {
     let text = r#"{ "bindings": [
   { "context": "Chta", "bindings": { "ctrl+e": "chat:externalEditor" } },

@@ -22,6 +22,40 @@ fn taste(has_vi: bool) -> Fact {
 }
 
 #[test]
+fn help_lists_the_commands_of_the_session_and_of_the_terminal_in_one_order() {
+    let mut stage = Stage::new();
+    let hint = |name: &str, arguments: &str, about: &str| centurion_tui::CommandHint {
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+        about: about.to_owned(),
+    };
+    stage.model.set_commands(vec![
+        hint("theme", "[name]", "Choose the colours"),
+        hint("cost", "", "Show what the session has cost"),
+        hint("review", "<a very long list of what it takes to be one>", "Review it"),
+    ]);
+    stage.says("/help");
+    let rows = stage.rows(100, 40);
+    let expected = [
+        "/cost          Show what the session has cost",
+        "/review <a very long list of what it takes to be one>  Review it",
+        "/theme [name]  Choose the colours",
+    ];
+    assert_eq!(rows[1..4], expected, "{rows:#?}");
+}
+
+#[test]
+fn a_result_of_one_endless_line_takes_a_few_rows() {
+    let mut stage = Stage::new();
+    stage.event(&init());
+    stage.event(&call("t1", "Bash", &json!({"command": "cat data"})));
+    stage.event(&result("t1", &"é".repeat(1_000_000)));
+    let shown: usize = stage.printed.iter().map(|line| line.chars().count()).sum();
+    assert!(shown < 600, "{shown} characters were printed");
+    assert!(stage.printed.iter().any(|line| line.contains("more of that line · ctrl+o")));
+}
+
+#[test]
 fn an_image_is_a_chip_in_the_draft_and_goes_along_with_the_prompt_that_names_it() {
     let mut stage = Stage::new();
     let image = Attachment::of_bytes(b"\x89PNG\r\n\x1a\n").unwrap();

@@ -84,6 +84,8 @@ fn each_key_of_the_design_has_its_effect() {
         ("a ctrl+x ctrl+e", vec![Effect::Editor("a".to_owned())]),
         ("ctrl+v", vec![Effect::PasteImage]),
         ("alt+t", vec![Effect::ToggleThinking]),
+        // The draft stays: it is no place for a command of a key.
+        ("a alt+p", vec![show("model")]),
         ("ctrl+b", vec![Effect::Background(None)]),
         ("ctrl+x ctrl+b", vec![Effect::Background(None)]),
         ("ctrl+x ctrl+k", vec![]),
@@ -91,6 +93,11 @@ fn each_key_of_the_design_has_its_effect() {
         ("ctrl+o", vec![page(None)]),
         ("ctrl+o q", vec![page(None)]),
         ("shift+tab", vec![Effect::SetMode("acceptEdits".to_owned())]),
+        // Two presses in one read are two steps.
+        (
+            "shift+tab shift+tab",
+            ["acceptEdits", "plan"].map(|mode| Effect::SetMode(mode.to_owned())).to_vec(),
+        ),
         ("?", vec![show("keys")]),
         // They are in the background: the key brings them back.
         ("down b", vec![Effect::Foreground(agent("a1"))]),
@@ -176,6 +183,56 @@ fn a_file_changes_the_keys_of_every_place() {
 
     press(&mut stage, "@ s c o ctrl+y");
     assert!(stage.shown().contains("❯ @scout"), "{}", stage.shown());
+}
+
+#[test]
+fn a_key_carries_out_a_command_and_leaves_the_draft_alone() {
+    let mut stage = bound(
+        r#"{"bindings": [{"context": "Chat", "bindings": {
+            "alt+c": "command:compact", "alt+k": "command:theme", "alt+n": "command:nowhere"}}]}"#,
+    );
+    let hint = |name: &str| centurion_tui::CommandHint {
+        name: name.to_owned(),
+        about: String::new(),
+        arguments: String::new(),
+    };
+    stage.model.set_commands(vec![hint("compact"), hint("theme")]);
+    stage.types("half a thought");
+    stage.take_effects();
+    press(&mut stage, "alt+c");
+    let effects = stage.take_effects();
+    let [Effect::Submit { text, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(text, "/compact");
+    assert!(stage.shown().contains("❯ half a thought"), "{}", stage.shown());
+    press(&mut stage, "alt+n");
+    assert!(stage.take_effects().is_empty());
+    assert!(stage.shown().contains("there is no command /nowhere"), "{}", stage.shown());
+    press(&mut stage, "alt+k");
+    assert!(stage.shown().contains("─ Theme "), "{}", stage.shown());
+}
+
+#[test]
+fn a_command_in_the_focus_of_an_agent_is_not_said_to_it_by_a_slip() {
+    let mut stage = bound(r#"{"bindings": []}"#);
+    let hint = centurion_tui::CommandHint {
+        name: "cost".to_owned(),
+        about: String::new(),
+        arguments: String::new(),
+    };
+    stage.model.set_commands(vec![hint]);
+    stage.event(&started("a1", "scout", "Look", None));
+    press(&mut stage, "down enter");
+    stage.says("/cost");
+    let tells = |stage: &mut Stage| {
+        let effects = stage.take_effects().into_iter();
+        effects.filter(|it| matches!(it, Effect::Tell { .. } | Effect::Table { .. })).count()
+    };
+    assert_eq!(tells(&mut stage), 0);
+    assert!(stage.shown().contains("/cost is for the main prompt"), "{}", stage.shown());
+    press(&mut stage, "enter");
+    assert_eq!(tells(&mut stage), 1, "it is said when that was meant");
+    stage.says("/etc/passwd is a path");
+    assert_eq!(tells(&mut stage), 1);
 }
 
 #[test]
