@@ -39,7 +39,7 @@ pub(crate) type Addressee = Option<AgentId>;
 /// The interval between ticks while something moves: as a rule, over a network, and where a person looks elsewhere.
 const TICK: Duration = Duration::from_millis(250);
 const FAR_TICK: Duration = Duration::from_millis(500);
-const UNSEEN_TICK: Duration = Duration::from_secs(1);
+const CLOCK_TICK: Duration = Duration::from_secs(1);
 /// The longest pause between two presses of one gesture, such as Esc Esc.
 const GESTURE: Duration = Duration::from_millis(800);
 /// The pause after the last key before a draft is saved.
@@ -198,10 +198,12 @@ impl Model {
         [tick, save, ask].into_iter().flatten().min()
     }
 
-    /// The interval between ticks while something moves.
+    /// The interval between ticks while something moves. Clocks show whole seconds: where nothing turns, more would show
+    /// the same again.
     fn tick(&self) -> Duration {
-        match (self.facts.is_away, self.taste.is_far || self.taste.is_still) {
-            (true, _) => UNSEEN_TICK,
+        let turns = self.talk.is_busy || !self.talk.shells.is_empty();
+        match (self.facts.is_away || !turns, self.taste.is_far || self.taste.is_still) {
+            (true, _) => CLOCK_TICK,
             (false, true) => FAR_TICK,
             (false, false) => TICK,
         }

@@ -35,6 +35,20 @@ fn a_terminal_at_rest_has_no_timer() {
     assert_eq!(stage.model.next_tick(), None);
 }
 
+/// Clocks show whole seconds. While the main agent works something turns, and agents that work alone have their clocks.
+#[test]
+fn agents_in_the_background_wake_the_terminal_once_a_second() {
+    // 5
+    let mut stage = Stage::new();
+    stage.event(&started("a1", "scout", "Look around", None));
+    let after = |stage: &Stage| stage.model.next_tick().unwrap() - stage.now;
+    assert_eq!(after(&stage), Duration::from_secs(1));
+    stage.event(&init());
+    assert_eq!(after(&stage), Duration::from_millis(250));
+    stage.event(&turn_end());
+    assert_eq!(after(&stage), Duration::from_secs(1));
+}
+
 #[test]
 fn a_million_events_do_not_grow_the_model() {
     // 6
