@@ -312,10 +312,22 @@ fn status(model: &Model, columns: u16) -> Line {
 
 /// A horizontal rule with words in it.
 pub(crate) fn rule(words: &str, columns: u16) -> Line {
+    rule_with_end(words, "", columns)
+}
+
+/// The same with a key near its end, where there is room.
+fn rule_with_end(words: &str, end: &'static str, columns: u16) -> Line {
     let mut line = Line::flush().with("─ ", Style::DIM);
     line.spans.extend(foreign(words, Style::PLAIN));
     line.push(" ", Style::PLAIN);
     let left = usize::from(columns).saturating_sub(line.width());
-    line.push("─".repeat(left), Style::DIM);
+    let of_end = crate::text::text_width(end) + 3;
+    if end.is_empty() || left < of_end {
+        line.push("─".repeat(left), Style::DIM);
+        return line;
+    }
+    line.push("─".repeat(left - of_end), Style::DIM);
+    line.push(format!(" {end} "), Style::PLAIN);
+    line.push("─", Style::DIM);
     line
 }

@@ -12,7 +12,7 @@ use crate::attachment::Attachment;
 use crate::effect::Effect;
 use crate::fold::{Fact, Happening, change_lines};
 use crate::frame::{Colour, Line, Style};
-use crate::model::call::subject;
+use crate::model::call::{subject, telling};
 use crate::model::prompts::{PromptNumber, When};
 use crate::surface::Scroll;
 use crate::text::{MarkdownStream, foreign};
@@ -272,18 +272,19 @@ fn block_lines(block: &Block, speaker: Speaker) -> Vec<Line> {
             lines
         }
         (Block::Text(text), Speaker::Person) => marked("› ", Colour::Cyan, text),
-        (Block::Text(text), Speaker::Runtime) => marked("· ", Colour::Default, text),
+        (Block::Text(text), Speaker::Runtime) => {
+            marked("· ", Colour::Default, &news_of_agent(text).unwrap_or_else(|| text.clone()))
+        }
         (Block::Thinking { thinking, .. }, _) => marked("∴ ", Colour::Default, thinking),
         (Block::ToolUse(call), _) => {
             let input: serde_json::Value =
                 serde_json::from_str(call.input.get()).unwrap_or_default();
             let changes = change_lines(&input);
-            let said = if changes.is_empty() {
-                call.input.get().to_owned()
-            } else {
-                subject(&call.name, &input)
-            };
-            let mut lines = marked("● ", Colour::Green, &format!("{} {said}", call.name));
+            if changes.is_empty() {
+                return whole_call(&call.name, &input);
+            }
+            let said = format!("{} {}", call.name, subject(&call.name, &input));
+            let mut lines = marked("● ", Colour::Green, &said);
             lines.extend(changes);
             lines
         }
@@ -302,6 +303,36 @@ fn block_lines(block: &Block, speaker: Speaker) -> Vec<Line> {
     }
 }
 
+/// A call with its whole input: the field that tells most behind its name, the others below.
+fn whole_call(tool: &str, input: &serde_json::Value) -> Vec<Line> {
+    let told = telling(tool, input);
+    let head = told.map_or_else(|| tool.to_owned(), |(_, text)| format!("{tool} {text}"));
+    let mut lines = marked("● ", Colour::Green, head.trim_end());
+    let others = input.as_object().into_iter().flatten();
+    for (name, value) in others.filter(|(name, _)| told.is_none_or(|(told, _)| told != *name)) {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        for (at, line) in value.lines().enumerate() {
+            let before = if at == 0 { format!("  {name}: ") } else { "    ".to_owned() };
+            let shown = Line { hang: 4, ..Line::default() };
+            let mut shown = Line { spans: foreign(&before, Style::DIM), ..shown };
+            shown.spans.extend(foreign(line, Style::DIM));
+            lines.push(shown);
+        }
+    }
+    lines
+}
+
+/// The part of an agent's news that is for people: its summary and its result.
+fn news_of_agent(text: &str) -> Option<String> {
+    let news = text.split_once("<task-notification>")?.1.split_once("</task-notification>")?.0;
+    let field = |name: &str| {
+        let value = news.split_once(&format!("<{name}>"))?.1.split_once(&format!("</{name}>"))?.0;
+        Some(value.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    };
+    let summary = field("summary")?;
+    Some(field("result").map_or_else(|| summary.clone(), |result| format!("{summary}\n{result}")))
+}
+
 /// The lines of a text behind a mark.
 fn marked(mark: &'static str, colour: Colour, text: &str) -> Vec<Line> {
     let line = |(at, line): (usize, &str)| {
@@ -311,4 +342,51 @@ fn marked(mark: &'static str, colour: Colour, text: &str) -> Vec<Line> {
         shown
     };
     text.lines().enumerate().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use centurion_protocol::{ToolUse, ToolUseId};
+    use serde_json::json;
+
+    use super::*;
+
+    fn texts(block: &Block, speaker: Speaker) -> Vec<String> {
+        block_lines(block, speaker).iter().map(Line::text).collect()
+    }
+
+    #[test]
+    fn a_call_is_shown_with_its_whole_input_and_without_quotes_and_braces() {
+        let call = |tool: &str, input: &serde_json::Value| {
+            let input = serde_json::value::to_raw_value(input).unwrap();
+            let call = ToolUse { id: ToolUseId::new("t"), name: tool.to_owned(), input };
+            texts(&Block::ToolUse(call), Speaker::Model)
+        };
+        assert_eq!(
+            call("Bash", &json!({"command": "make\nmake check", "timeout": 5})),
+            ["● Bash make", "  make check", "  timeout: 5"]
+        );
+        assert_eq!(
+            call("Agent", &json!({"description": "Look", "prompt": "Find it.\nTell me."})),
+            ["● Agent Look", "  prompt: Find it.", "    Tell me."]
+        );
+        assert_eq!(call("ExitWorktree", &json!({})), ["● ExitWorktree"]);
+        let lines = call("Odd", &json!({"x": "a\u{1b}[31mb\u{202e}"}));
+        assert!(lines.iter().all(|line| !line.contains('\u{1b}') && !line.contains('\u{202e}')));
+    }
+
+    #[test]
+    fn news_of_an_agent_is_its_summary_and_its_result() {
+        let news = "<task-notification>\n<task-id>a1</task-id>\n<summary>Agent \"x\" completed</summary>\n\
+                    <result>a &lt; b\n&amp;lt;</result>\n</task-notification>\nThe user did not type this.";
+        assert_eq!(
+            texts(&Block::Text(news.to_owned()), Speaker::Runtime),
+            ["· Agent \"x\" completed", "  a < b", "  &lt;"]
+        );
+        let other = "<task-notification> is a word";
+        assert_eq!(
+            texts(&Block::Text(other.to_owned()), Speaker::Runtime),
+            ["· <task-notification> is a word"]
+        );
+    }
 }

@@ -1,5 +1,7 @@
 //! The texts that were sent before, newest last.
 
+use std::collections::HashSet;
+
 /// The most texts that are kept.
 const MOST: usize = 1000;
 
@@ -52,12 +54,13 @@ impl History {
         }
     }
 
-    /// The texts that contain all words, newest first.
+    /// The texts that contain all words, newest first, each once.
     pub fn search<'a>(&'a self, words: &str) -> impl Iterator<Item = &'a str> {
         let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+        let mut seen = HashSet::new();
         self.sent.iter().rev().map(String::as_str).filter(move |text| {
-            let text = text.to_lowercase();
-            words.iter().all(|word| text.contains(word))
+            let lower = text.to_lowercase();
+            words.iter().all(|word| lower.contains(word)) && seen.insert(*text)
         })
     }
 }
@@ -78,5 +81,7 @@ mod tests {
         assert_eq!(history.newer().as_deref(), Some("draft"));
         assert_eq!(history.newer(), None);
         assert_eq!(history.search("W").collect::<Vec<_>>(), ["two"]);
+        history.add("one");
+        assert_eq!(history.search("").collect::<Vec<_>>(), ["one", "two"], "each once");
     }
 }

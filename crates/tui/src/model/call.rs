@@ -39,8 +39,8 @@ impl Call {
     }
 }
 
-/// The subject of a call: the one field that tells most.
-pub(crate) fn subject(tool: &str, input: &Value) -> String {
+/// The field of a call's input that tells most, with its text.
+pub(crate) fn telling<'a>(tool: &str, input: &'a Value) -> Option<(&'static str, &'a str)> {
     const TELLING: [&str; 14] = [
         "command",
         "file_path",
@@ -57,11 +57,17 @@ pub(crate) fn subject(tool: &str, input: &Value) -> String {
         "task_id",
         "plan",
     ];
-    let field = |name: &str| input.get(name).and_then(Value::as_str);
-    let text = match tool {
+    let field = |name: &'static str| Some((name, input.get(name)?.as_str()?));
+    match tool {
         "Agent" | "Task" => field("description"),
-        _ => TELLING.iter().find_map(|name| field(name)),
-    };
+        _ => TELLING.into_iter().find_map(field),
+    }
+}
+
+/// The subject of a call, in one line.
+pub(crate) fn subject(tool: &str, input: &Value) -> String {
+    let question = || input["questions"][0]["question"].as_str();
+    let text = telling(tool, input).map(|(_, text)| text).or_else(question);
     let mut lines = text.unwrap_or_default().trim().lines();
     let mut said: String = lines.next().unwrap_or_default().chars().take(SUBJECT).collect();
     if lines.next().is_some() {

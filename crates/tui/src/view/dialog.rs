@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use super::Part;
+use super::words::first_that_fits;
 use crate::frame::{Colour, Line, Place, Span, Style};
 use crate::model::Model;
 use crate::model::asks::{AskKind, Asked, Dialog, FormField, Permission, Purpose, Question};
-use crate::text::{MarkdownStream, diff_beginning, foreign, wrapped};
+use crate::text::{MarkdownStream, diff_beginning, foreign, foreign_text, text_width, wrapped};
 
 /// The fewest rows of a subject beside which everything else stands in full.
 const SMALLEST_BODY: usize = 6;
@@ -42,7 +43,8 @@ impl DialogLayout {
         };
         let inside = usize::from(rows).saturating_sub(2).max(1);
         let mut body = all(&body(asked, dialog));
-        let (reasons, choices) = (reasons(asked), choices(asked, dialog));
+        let choices = choices(asked, dialog);
+        let reasons: Vec<Line> = asker(asked, columns).into_iter().chain(reasons(asked)).collect();
         let (words, cursor) = words(dialog, inner, (inside / 2).max(1));
         let mut below = [all(&reasons), all(&choices)].concat();
         let is_tight = below.len() + words.len() + body.len().min(SMALLEST_BODY) > inside;
@@ -149,7 +151,7 @@ pub(super) fn dialog(
     }
     let mut lines = vec![top];
     lines.extend(inside.into_iter().map(|line| boxed(line, columns)));
-    lines.push(border("╰", &keys(asked, dialog), "╯", columns));
+    lines.push(border("╰", keys(asked, dialog, columns), "╯", columns));
     let cursor =
         layout.cursor.map(|place| Place { row: place.row + offset + 1, column: place.column + 2 });
     Part { lines, cursor }
@@ -253,6 +255,21 @@ impl Asked {
     }
 }
 
+/// The names from the main agent down to the one that asks.
+fn path_of(asked: &Asked) -> String {
+    let names = std::iter::once("main").chain(asked.path.iter().map(String::as_str));
+    names.collect::<Vec<_>>().join(" ▸ ")
+}
+
+/// The path of the asker, where the title has no room for it.
+fn asker(asked: &Asked, columns: u16) -> Option<Line> {
+    let AskKind::Permission(permission) = &asked.kind else { return None };
+    let path = path_of(asked);
+    let title = format!("99 of 99 · {} · {path}", foreign_text(&permission.tool));
+    let is_cut = text_width(&title) + 5 > usize::from(columns);
+    is_cut.then(|| dim(&format!("asked by {path}")))
+}
+
 pub(super) fn headline(model: &Model, asked: &Asked) -> String {
     let (place, count) = model.asks.place();
     let what = match &asked.kind {
@@ -262,10 +279,7 @@ pub(super) fn headline(model: &Model, asked: &Asked) -> String {
         AskKind::Form { server, .. } | AskKind::Visit { server, .. } => format!("server {server}"),
         AskKind::Choice { title, .. } => return title.clone(),
     };
-    let path = std::iter::once("main".to_owned())
-        .chain(asked.path.iter().cloned())
-        .collect::<Vec<_>>()
-        .join(" ▸ ");
+    let path = path_of(asked);
     let task = asked
         .agent
         .as_ref()
@@ -274,26 +288,34 @@ pub(super) fn headline(model: &Model, asked: &Asked) -> String {
     format!("{place} of {count} · {what} · {path}{}", task.unwrap_or_default())
 }
 
-fn keys(asked: &Asked, dialog: &Dialog) -> String {
-    if dialog.words.is_some() {
-        return "enter sends · esc back".to_owned();
-    }
-    match &asked.kind {
-        AskKind::Permission(permission) if !permission.accepting_edits().is_empty() => {
-            "ctrl+n next ask · esc no · shift+tab accept edits".to_owned()
+/// The keys of a dialog, in as many words as fit.
+fn keys(asked: &Asked, dialog: &Dialog, columns: u16) -> &'static str {
+    let wordings: &[&str] = match &asked.kind {
+        _ if dialog.words.is_some() => &["enter sends · esc back"],
+        AskKind::Permission(permission) if !permission.accepting_edits().is_empty() => &[
+            "ctrl+n next ask · esc no · shift+tab accept edits",
+            "esc no · shift+tab accept edits",
+        ],
+        AskKind::Permission(_) => {
+            &["ctrl+n next ask · esc no · ctrl+c later", "ctrl+n next · esc no · ctrl+c later"]
         }
-        AskKind::Permission(_) => "ctrl+n next ask · esc no · ctrl+c later".to_owned(),
-        AskKind::Plan { .. } => {
-            "ctrl+g your editor · pgdn pgup · ctrl+n next ask · ctrl+c later".to_owned()
-        }
-        AskKind::Questions(questions) if dialog.tab >= questions.len() => {
-            "enter gives these answers · a number goes back to one · esc no answer".to_owned()
-        }
-        AskKind::Questions(_) => "enter next · space picks · ← back · esc no answer".to_owned(),
-        AskKind::Form { .. } => "enter next · esc declines".to_owned(),
-        AskKind::Visit { .. } => "1 y copy the address · 3 n decline".to_owned(),
-        AskKind::Choice { .. } => "enter takes the marked one".to_owned(),
-    }
+        AskKind::Plan { .. } => &[
+            "ctrl+g your editor · pgdn pgup · ctrl+n next ask · ctrl+c later",
+            "ctrl+g edit · pgdn · ctrl+c later",
+        ],
+        AskKind::Questions(questions) if dialog.tab >= questions.len() => &[
+            "enter gives these answers · a number goes back to one · esc no answer",
+            "enter gives them · 1-9 back · esc no",
+        ],
+        AskKind::Questions(_) => &[
+            "enter next · space picks · ← back · esc no answer",
+            "enter next · space picks · esc none",
+        ],
+        AskKind::Form { .. } => &["enter next · esc declines"],
+        AskKind::Visit { .. } => &["1 y copy the address · 3 n decline"],
+        AskKind::Choice { .. } => &["enter takes the marked one"],
+    };
+    first_that_fits(wordings, usize::from(columns).saturating_sub(4))
 }
 
 fn plain(text: &str) -> Line {

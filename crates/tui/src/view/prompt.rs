@@ -5,7 +5,7 @@ use super::touch::Target;
 use crate::frame::{Colour, Line, Place, Style};
 use crate::model::Model;
 use crate::model::prompts::{Stage, When};
-use crate::text::foreign;
+use crate::text::{foreign, text_width};
 
 /// The most rows of the menu.
 const MENU: usize = 8;
@@ -76,7 +76,7 @@ fn menu(model: &Model, columns: usize) -> Vec<Line> {
     let Some(menu) = &model.menu else { return Vec::new() };
     let first = (menu.selected + 1).saturating_sub(MENU);
     let widest =
-        menu.entries.iter().skip(first).take(MENU).map(|entry| entry.word.chars().count()).max();
+        menu.entries.iter().skip(first).take(MENU).map(|entry| text_width(&entry.word)).max();
     let widest = widest.unwrap_or_default().min(columns / 2);
     let mut lines: Vec<Line> = Vec::new();
     for (at, entry) in menu.entries.iter().enumerate().skip(first).take(MENU) {
@@ -84,7 +84,7 @@ fn menu(model: &Model, columns: usize) -> Vec<Line> {
         let mut line = Line::flush()
             .with(if at == menu.selected { "› " } else { "  " }, Style::of(Colour::Cyan));
         line.spans.extend(foreign(&entry.word, style));
-        line.push(" ".repeat(widest.saturating_sub(entry.word.chars().count()) + 2), Style::PLAIN);
+        line.push(" ".repeat(widest.saturating_sub(text_width(&entry.word)) + 2), Style::PLAIN);
         line.spans.extend(foreign(&entry.hint, Style::DIM));
         lines.push(line);
     }

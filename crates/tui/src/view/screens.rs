@@ -1,11 +1,12 @@
 //! Screens: a text, a list, a transcript.
 
+use super::words::first_that_fits;
 use super::{Part, rule, table};
 use crate::frame::{Colour, Line, Style};
 use crate::model::Model;
 use crate::model::picker::Picker;
 use crate::model::screen::{Screen, TextScreen, Viewer};
-use crate::text::{foreign, wrapped};
+use crate::text::{foreign, text_width, wrapped};
 
 /// A screen in at most so many rows.
 pub(super) fn screen(model: &Model, screen: &Screen, columns: u16, rows: u16) -> Part {
@@ -15,7 +16,7 @@ pub(super) fn screen(model: &Model, screen: &Screen, columns: u16, rows: u16) ->
             return table::table(shown, model.notice.as_deref(), columns, rows);
         }
         Screen::Text(text) => text_screen(text, columns, room),
-        Screen::Viewer(viewer) => view_transcript(viewer, columns, room),
+        Screen::Viewer(viewer) => view_transcript(model, viewer, columns, room),
         Screen::Picker(picker) => picker_rows(picker, columns, room),
     };
     Part { lines, cursor: None }
@@ -66,13 +67,17 @@ fn list_row(is_selected: bool, text: &str) -> Line {
 
 fn picker_rows(picker: &Picker, columns: u16, room: usize) -> Vec<Line> {
     let fitting = picker.fitting();
-    let typed = if picker.is_typed() { format!(" · {}", picker.typed) } else { String::new() };
+    let typed =
+        if picker.typed.is_empty() { String::new() } else { format!(" · {}", picker.typed) };
+    let widest = fitting.iter().filter(|row| !row.hint.is_empty()).map(|row| text_width(&row.text));
+    let widest = widest.max().unwrap_or(0).min(usize::from(columns) / 2);
     let mut lines = vec![rule(&format!("{}{typed}", picker.title), columns)];
     let first = (picker.selected + 1).saturating_sub(room);
     for (at, row) in fitting.iter().enumerate().skip(first).take(room) {
         let mut line = list_row(at == picker.selected, &row.text);
         if !row.hint.is_empty() {
-            line.push("  ", Style::PLAIN);
+            let gap = widest.saturating_sub(text_width(&row.text)) + 2;
+            line.push(" ".repeat(gap), Style::PLAIN);
             line.spans.extend(foreign(&row.hint, Style::DIM));
         }
         lines.push(line);
@@ -84,9 +89,24 @@ fn picker_rows(picker: &Picker, columns: u16, room: usize) -> Vec<Line> {
     lines
 }
 
-fn view_transcript(viewer: &Viewer, columns: u16, room: usize) -> Vec<Line> {
-    let who = if viewer.agent.is_some() { "Transcript of this agent" } else { "Transcript" };
-    let mut lines = vec![rule(who, columns)];
+/// The keys of the viewer, in fewer and fewer words.
+const VIEWER_KEYS: [&str; 3] = [
+    "j k g G move · / n N search · { } prompts · y copy · v editor · q closes",
+    "j k g G · / n N search · { } · y copy · v edit · q closes",
+    "j k g G · / n N · { } · y v · q closes",
+];
+
+fn view_transcript(model: &Model, viewer: &Viewer, columns: u16, room: usize) -> Vec<Line> {
+    let mut path = vec!["Transcript".to_owned()];
+    if let Some(id) = &viewer.agent {
+        path.push(
+            std::iter::once("main".to_owned())
+                .chain(model.agents.path(id))
+                .collect::<Vec<_>>()
+                .join(" ▸ "),
+        );
+    }
+    let mut lines = vec![rule(&path.join(" · "), columns)];
     let end = viewer.lines.len().saturating_sub(viewer.scroll);
     let mut rows: Vec<Line> = Vec::new();
     for (at, line) in viewer.lines.iter().take(end).rev().enumerate() {
@@ -117,8 +137,7 @@ fn view_transcript(viewer: &Viewer, columns: u16, room: usize) -> Vec<Line> {
         (false, sought) if viewer.is_missed => format!("/{sought} is not there · "),
         (false, sought) => format!("/{sought} · "),
     };
-    lines.push(keys(&format!(
-        "{sought}j k g G move · / n N search · {{ }} prompts · y copy · v editor · q closes"
-    )));
+    let left = usize::from(columns).saturating_sub(1 + text_width(&sought));
+    lines.push(keys(&format!("{sought}{}", first_that_fits(&VIEWER_KEYS, left))));
     lines
 }

@@ -11,6 +11,8 @@ use crate::text::{foreign, text_width, wrapped};
 const ROOM_FOR_DETAIL: usize = 10;
 /// The columns from which on all cells are shown.
 const WIDE: u16 = 60;
+/// The most rows of the keys.
+const KEY_ROWS: usize = 3;
 /// The most rows of the words that are written.
 const WORDS: usize = 3;
 
@@ -139,9 +141,11 @@ impl Widths {
         let name = rows().map(|row| row.depth * 2 + text_width(&row.name)).max().unwrap_or(0);
         let count = rows().map(|row| row.cells.len()).max().unwrap_or(0);
         let count = if columns < WIDE { count.min(1) } else { count };
+        // A cell that stands alone has the room of two.
+        let most = if count > 1 { widest / 2 } else { widest };
         let width = |at: usize| {
             let cells = rows().filter_map(|row| row.cells.get(at));
-            cells.map(|cell| text_width(cell)).max().unwrap_or(0).min(widest / 2)
+            cells.map(|cell| text_width(cell)).max().unwrap_or(0).min(most)
         };
         Self { name: name.min(widest), cells: (0..count).map(width).collect() }
     }
@@ -239,7 +243,7 @@ fn keys_or_words(table: &Table, columns: u16) -> Part {
     let mut keys = Line { hang: 1, ..Line::default() };
     keys.push(format!(" {}", key_words(table, is_typing)), Style::DIM);
     let mut rows = wrapped(&keys, columns);
-    rows.truncate(2);
+    rows.truncate(KEY_ROWS);
     lines.extend(rows);
     Part { lines, cursor }
 }

@@ -1,9 +1,11 @@
 //! The tree of agents, and the focus of one.
 
+use std::collections::HashSet;
+
 use centurion_protocol::AgentId;
 
-use super::rule;
-use super::words::{amount, clock, money};
+use super::words::{amount, clock, first_that_fits, money};
+use super::{rule, rule_with_end};
 use crate::frame::{Colour, Line, Style};
 use crate::model::agents::{AgentRow, AgentState};
 use crate::model::{Focus, Model};
@@ -12,13 +14,28 @@ use crate::text::{foreign, wrapped};
 /// A row of the tree, with its agent if it is one's.
 pub(super) type TreeRow = (Line, Option<AgentId>);
 
+/// The keys of the tree, and of the focus, in fewer and fewer words.
+const TREE_KEYS: [&str; 3] = [
+    "enter focus · m message · b background and back · x x stop · ←→ fold · esc back",
+    "enter focus · m message · b background, back · x x stop · ←→ fold · esc",
+    "enter · m · b · x x stop · ←→ · esc",
+];
+const FOCUS_KEYS: [&str; 3] = [
+    "esc back, it goes on · /stop ends it · ctrl+o all of it · ctrl+x ←→↑↓ siblings, parent",
+    "esc back, it goes on · /stop ends it · ctrl+o all · ctrl+x ←→↑↓ others",
+    "esc back · /stop · ctrl+o · ctrl+x ←→↑↓",
+];
+
 /// The tree in at most so many rows; empty without agents.
 pub(super) fn tree(model: &Model, columns: u16, most: usize) -> Vec<TreeRow> {
     let shown = model.agents.shown(model.now);
     if shown.is_empty() || most < 2 {
         return Vec::new();
     }
-    let mut lines = vec![(rule(&headline(model), columns), None)];
+    let is_reached_by_down = model.focus == Focus::Prompt && model.is_draft_empty();
+    let end = if is_reached_by_down { "↓" } else { "" };
+    let mut lines = vec![(rule_with_end(&headline(model), end, columns), None)];
+    let branches = branches(model, &shown);
     let selected = match &model.focus {
         Focus::Tree(id) => shown.iter().position(|shown| *shown == id),
         Focus::Prompt | Focus::Agent(_) => None,
@@ -28,9 +45,9 @@ pub(super) fn tree(model: &Model, columns: u16, most: usize) -> Vec<TreeRow> {
     let room = if is_cut { room.saturating_sub(1).max(1) } else { room };
     // The selected row is always among those that are shown.
     let first = selected.map_or(0, |at| (at + 1).saturating_sub(room));
-    for (at, id) in shown.iter().enumerate().skip(first).take(room) {
+    for (at, (id, branch)) in shown.iter().zip(branches).enumerate().skip(first).take(room) {
         if let Some(row) = model.agents.get(id) {
-            let line = agent_row(model, id, row, columns, Some(at) == selected);
+            let line = agent_row(model, (id, row), &branch, columns, Some(at) == selected);
             lines.push((line, Some((*id).clone())));
         }
     }
@@ -39,11 +56,39 @@ pub(super) fn tree(model: &Model, columns: u16, most: usize) -> Vec<TreeRow> {
         lines.push((Line::flush().with(more, Style::DIM), None));
     }
     if selected.is_some() && lines.len() < most {
-        let keys =
-            "enter focus · m message · b background and back · x x stop · ←→ fold · esc back";
+        let keys = first_that_fits(&TREE_KEYS, usize::from(columns).saturating_sub(2));
         lines.push((Line::flush().with(format!("  {keys}"), Style::DIM), None));
     }
     lines
+}
+
+/// The lines before the names that join each row to its parent, and its mark.
+fn branches(model: &Model, shown: &[&AgentId]) -> Vec<String> {
+    let parents: HashSet<&AgentId> =
+        model.agents.iter().filter_map(|(_, row)| row.parent.as_ref()).collect();
+    // For each depth, whether a sibling of the row or of its forebear comes below.
+    let mut continues: Vec<bool> = Vec::new();
+    let mut branches: Vec<String> = Vec::with_capacity(shown.len());
+    for id in shown.iter().rev() {
+        let depth = model.agents.get(id).map_or(0, |row| row.depth);
+        continues.resize(depth + 1, false);
+        let above = continues.iter().take(depth).skip(1);
+        let mut branch: String = above.map(|goes_on| if *goes_on { "│ " } else { "  " }).collect();
+        let is_last = !std::mem::replace(&mut continues[depth], true);
+        branch.push_str(match (parents.contains(id), depth, is_last) {
+            (true, ..) if model.agents.folded.contains(*id) => "▸ ",
+            (true, ..) => "▾ ",
+            (false, 0, _) => "  ",
+            (false, _, true) => "└ ",
+            (false, _, false) => "├ ",
+        });
+        if depth > 0 {
+            branch.insert_str(0, "  ");
+        }
+        branches.push(branch);
+    }
+    branches.reverse();
+    branches
 }
 
 fn headline(model: &Model) -> String {
@@ -78,19 +123,19 @@ fn state_style(state: AgentState) -> Style {
     }
 }
 
-fn agent_row(model: &Model, id: &AgentId, row: &AgentRow, columns: u16, is_selected: bool) -> Line {
+fn agent_row(
+    model: &Model,
+    (id, row): (&AgentId, &AgentRow),
+    branch: &str,
+    columns: u16,
+    is_selected: bool,
+) -> Line {
     let is_narrow = columns < 60;
-    let has_children = model.agents.children(Some(id)).next().is_some();
-    let is_folded = has_children && model.agents.folded.contains(id);
-    let mark = match (has_children, is_folded) {
-        (true, true) => "▸ ",
-        (true, false) => "▾ ",
-        (false, _) if row.depth > 0 => "├ ",
-        (false, _) => "  ",
-    };
+    let is_folded =
+        model.agents.folded.contains(id) && model.agents.children(Some(id)).next().is_some();
     let look = Style::of(row.colour).bold();
     let look = if is_selected { look.reversed() } else { look };
-    let mut line = Line::flush().with("  ".repeat(row.depth), Style::PLAIN).with(mark, Style::DIM);
+    let mut line = Line::flush().with(branch, Style::DIM);
     line.spans.extend(foreign(&row.name, look));
     let sums = if is_folded { Some(model.agents.sums(id)) } else { None };
     if let Some(sums) = sums {
@@ -193,8 +238,8 @@ pub(super) fn focused(model: &Model, id: &AgentId, columns: u16, room: usize) ->
         format!("{} calls · {} · {}", row.calls, amount(row.tokens), clock(row.time(model.now)));
     lines.push(right(now, &used, columns));
     if below > 1 {
-        let keys = " esc back, it goes on · /stop ends it · ctrl+o all of it · ctrl+x ←→↑↓ siblings, parent";
-        lines.push(Line::flush().with(keys, Style::DIM));
+        let keys = first_that_fits(&FOCUS_KEYS, usize::from(columns).saturating_sub(1));
+        lines.push(Line::flush().with(format!(" {keys}"), Style::DIM));
     }
     lines
 }

@@ -28,6 +28,12 @@ pub(crate) fn money(dollars: f64) -> String {
     format!("${dollars:.2}")
 }
 
+/// The first of some wordings that fits into so many cells, else the last.
+pub(super) fn first_that_fits(wordings: &[&'static str], cells: usize) -> &'static str {
+    let fits = wordings.iter().find(|words| text_width(words) <= cells);
+    fits.or(wordings.last()).copied().unwrap_or_default()
+}
+
 /// A text in so many cells: filled with blanks, or cut.
 pub(crate) fn fitted(text: &str, cells: usize) -> String {
     let shown = foreign_text(text);
