@@ -52,11 +52,16 @@ impl Transport<RoleClient> for SdkTransport {
             let wants_answer = matches!(message, TxJsonRpcMessage::<RoleClient>::Request(_));
             let message =
                 serde_json::to_value(&message).map_err(|error| SdkError(error.to_string()))?;
+            let id = message.get("id").cloned();
             let answer = channel
                 .exchange(&server, message)
                 .await
                 .map_err(|error| SdkError(error.to_string()))?;
             match answer {
+                // The one that waits for this answer would wait for ever.
+                Some(answer) if wants_answer && answer.get("id") != id.as_ref() => {
+                    Err(SdkError("its answer is one to another request".to_owned()))
+                }
                 // Hosts answer notifications too, with an empty object.
                 Some(answer) if wants_answer => {
                     let answer = serde_json::from_value(answer)

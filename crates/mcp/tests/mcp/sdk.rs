@@ -25,6 +25,7 @@ impl SdkChannel for TestHost {
         self.heard.lock().push((server.to_owned(), message.clone()));
         let reply = match message["params"]["name"].as_str() {
             Some("lost") => Err("the host is busy".into()),
+            Some("another") => Ok(Some(json!({"jsonrpc": "2.0", "id": 7777, "result": {}}))),
             _ => Ok(Some(
                 answer(&message).unwrap_or_else(|| json!({ "jsonrpc": "2.0", "result": {} })),
             )),
@@ -57,6 +58,16 @@ async fn messages_go_through_the_host() {
         ["initialize", "notifications/initialized", "tools/list", "tools/call", "tools/call"]
     );
     assert_eq!(heard[0].1["params"]["protocolVersion"], "2025-11-25");
+}
+
+#[tokio::test]
+async fn a_call_that_the_host_answers_under_the_id_of_another_one_fails_at_once() {
+    let bench = Bench::with([], |options| options.sdk = Some(Arc::new(TestHost::default()) as _));
+    let connection = bench.pool.share(inproc());
+    assert_eq!(connection.ready(PATIENCE).await, State::Connected);
+    let error = connection.call("another", object(json!({})), &CallOptions::default()).await;
+    let Err(CallError::Unreachable { reason, .. }) = &error else { panic!("{error:?}") };
+    assert!(reason.contains("another request"), "{reason}");
 }
 
 #[tokio::test]
