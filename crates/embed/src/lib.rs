@@ -122,3 +122,8 @@ pub mod derive_support {
     pub use schemars;
     pub use serde;
 }
+
+/// The code of the guide, which has to compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Guide;
