@@ -51,7 +51,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     };
     let mut declarations = Declarations::default();
     if let Some(opening) = lines.as_ref().and_then(HostLines::opening) {
-        declarations = Declarations::with_servers(opening.launched_servers(&args));
+        declarations = opening.declarations(&args);
         opening.lay_under(&mut args);
     }
     let surroundings = Surroundings::observe()?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use centurion_engine::{Manner, Priority};
-use centurion_host::{Control, OutputQueue};
+use centurion_host::{Control, OutputQueue, RequestId};
 use centurion_protocol::sdk::{Event, EventBody, User, UserMessage};
 use centurion_protocol::{Block, JsonShape, RecordId, World};
 use futures_util::StreamExt as _;
@@ -132,8 +132,6 @@ const FIRST_LINE: Duration = Duration::from_secs(3);
 pub(crate) struct HostLines {
     lines: Lines<tokio::io::Stdin>,
     first: Option<std::io::Result<HostLine>>,
-    /// Whether the session began before the first line came.
-    is_late: bool,
 }
 
 impl HostLines {
@@ -141,14 +139,14 @@ impl HostLines {
     pub(crate) async fn open() -> Self {
         let mut lines = Lines::new(tokio::io::stdin());
         let first = tokio::time::timeout(FIRST_LINE, lines.next()).await.ok();
-        Self { lines, is_late: first.is_none(), first }
+        Self { lines, first }
     }
 
     /// Waits for the request that begins a session, however long that takes; it has to come first.
     pub(crate) async fn open_with_request() -> anyhow::Result<Self> {
         let mut lines = Lines::new(tokio::io::stdin());
         let first = Some(lines.next().await);
-        let lines = Self { lines, is_late: false, first };
+        let lines = Self { lines, first };
         let is_asked = lines.opening().is_some();
         anyhow::ensure!(is_asked, "--await-initialize: the host's first line is not `initialize`");
         Ok(lines)
@@ -160,18 +158,10 @@ impl HostLines {
     }
 
     async fn next(&mut self) -> std::io::Result<HostLine> {
-        if let Some(first) = self.first.take() {
-            return first;
+        match self.first.take() {
+            Some(first) => first,
+            None => self.lines.next().await,
         }
-        let line = self.lines.next().await?;
-        if std::mem::take(&mut self.is_late) && opening_of(&line).is_some_and(|it| it.has_wishes())
-        {
-            note(
-                "warning: `initialize` came after the session had begun: its system prompt, schema, plugins and \
-                 suggestions are not in force",
-            );
-        }
-        Ok(line)
     }
 }
 
@@ -255,7 +245,12 @@ impl Input {
     }
 
     /// Answers a request, and returns its id. A request that the host withdraws is cancelled.
-    async fn answer(&self, id: String, request: Value, withdraw: CancellationToken) -> String {
+    async fn answer(
+        &self,
+        id: RequestId,
+        request: Value,
+        withdraw: CancellationToken,
+    ) -> RequestId {
         tokio::select! {
             biased;
             () = self.control.answer(&id, &request) => {}
@@ -272,35 +267,29 @@ impl Input {
         let wrong = |error: serde_json::Error| error.to_string();
         let text = line;
         let line: InputLine = serde_json::from_slice(text).map_err(wrong)?;
-        let kind = line.kind.clone();
-        match (kind.as_str(), line) {
+        let kind = line.kind;
+        match (kind.as_str(), RequestId::read(line.request_id)) {
             ("user", _) => {
                 let line: MessageLine = serde_json::from_slice(text).map_err(wrong)?;
                 self.take_message(&line)?;
                 Ok(Taken::Done)
             }
             // One without a request is answered, too: the host waits for that.
-            ("control_request", InputLine { request_id: Some(Value::String(id)), request, .. }) => {
-                Ok(Taken::Request { id, request: request.unwrap_or_default() })
+            ("control_request", Some(id)) => {
+                Ok(Taken::Request { id, request: line.request.unwrap_or_default() })
             }
-            ("control_response", InputLine { response: Some(response), .. })
-                if response.get("request_id").is_some_and(Value::is_string) =>
-            {
-                self.control.take_response(response);
+            ("control_response", _) => {
+                // Requests of the program have texts as ids.
+                let has_id = |it: &Value| it.get("request_id").is_some_and(Value::is_string);
+                let response = line.response.filter(has_id);
+                let wrong = || "a control_response needs a response with a request_id".to_owned();
+                self.control.take_response(response.ok_or_else(wrong)?);
                 Ok(Taken::Done)
             }
             ("keep_alive", _) => Ok(Taken::Done),
-            ("control_cancel_request", InputLine { request_id: Some(Value::String(id)), .. }) => {
-                Ok(Taken::Withdrawal { id })
-            }
-            ("control_request", _) => {
-                Err("a control_request needs a request_id and a request".to_owned())
-            }
-            ("control_response", _) => {
-                Err("a control_response needs a response with a request_id".to_owned())
-            }
-            ("control_cancel_request", _) => {
-                Err("a control_cancel_request needs a request_id".to_owned())
+            ("control_cancel_request", Some(id)) => Ok(Taken::Withdrawal { id }),
+            ("control_request" | "control_cancel_request", None) => {
+                Err(format!("a {kind} needs a request_id that is a text or a number"))
             }
             // A host may be newer than we are: what it says besides is no garbage.
             (kind, _) => {
@@ -373,9 +362,9 @@ enum Taken {
     /// Acted on.
     Done,
     /// A request, to be answered.
-    Request { id: String, request: Value },
+    Request { id: RequestId, request: Value },
     /// The host no longer wants the answer to this request.
-    Withdrawal { id: String },
+    Withdrawal { id: RequestId },
 }
 
 enum HostLine {

@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 
+use centurion_host::Declarations;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -26,6 +27,8 @@ struct FirstLine {
 /// names it, and the other fields count.
 #[derive(Debug, Default)]
 pub(crate) struct Opening {
+    /// The whole request.
+    request: Map<String, Value>,
     system_prompt: Option<Texts>,
     append_system_prompt: Option<String>,
     json_schema: Option<Value>,
@@ -89,7 +92,7 @@ impl Opening {
     }
 
     fn of(request: Map<String, Value>) -> Self {
-        let mut fields = RequestFields(request);
+        let mut fields = RequestFields(request.clone());
         let plugins: Vec<Value> = fields.take("plugins").unwrap_or_default();
         let schema: Option<Map<String, Value>> = fields.take("jsonSchema");
         Self {
@@ -103,18 +106,13 @@ impl Opening {
             sdk_mcp_servers: fields.take("sdkMcpServers"),
             mcp_servers: fields.take("mcpServers"),
             plugins: plugins.into_iter().filter_map(|it| serde_json::from_value(it).ok()).collect(),
+            request,
         }
     }
 
-    /// Whether it wants something that only the start of a session can give.
-    pub(crate) fn has_wishes(&self) -> bool {
-        self.system_prompt.is_some()
-            || self.append_system_prompt.is_some()
-            || self.json_schema.is_some()
-            || self.prompt_suggestions == Some(true)
-            || self.title.is_some()
-            || self.is_the_same_for_all()
-            || !self.plugins.is_empty()
+    /// The declarations of the host that began the session so.
+    pub(crate) fn declarations(&self, args: &RunArgs) -> Declarations {
+        Declarations::of_opening(&self.request, self.launched_servers(args))
     }
 
     /// Whether the system prompt is to say nothing of the user and the place.
@@ -123,7 +121,7 @@ impl Opening {
     }
 
     /// The servers that the start of the session connects, if it waits for this request.
-    pub(crate) fn launched_servers(&self, args: &RunArgs) -> Option<Map<String, Value>> {
+    fn launched_servers(&self, args: &RunArgs) -> Option<Map<String, Value>> {
         self.mcp_servers.clone().filter(|_| args.format.await_initialize)
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use centurion_config::paths::Dirs;
 use centurion_host::OutputQueue;
-use centurion_protocol::{end_json_line, is_invisible};
+use centurion_protocol::{end_json_line, is_hidden, is_invisible};
 use parking_lot::Mutex;
 
 use self::stdout::Stdout;
@@ -115,10 +115,10 @@ fn ends_line(letter: char) -> bool {
     matches!(letter, '\u{2028}' | '\u{2029}')
 }
 
-/// A line without characters that would command a terminal.
+/// A line without characters that would command a terminal, or turn the order of those that are read.
 pub(crate) fn printable(line: &str) -> String {
     let plain = line.chars().map(|c| if c == '\t' { ' ' } else { c });
-    plain.filter(|c| !c.is_control()).collect()
+    plain.filter(|c| !(c.is_control() || is_hidden(*c))).collect()
 }
 
 /// Tells a person on standard error what failed and why. Lines that begin with `help:` stand as they are.

@@ -58,6 +58,8 @@ mod hook_events;
 mod hooks;
 #[path = "program/host.rs"]
 mod host;
+#[path = "program/host_again.rs"]
+mod host_again;
 #[path = "program/host_beginnings.rs"]
 mod host_beginnings;
 #[path = "program/host_denials.rs"]

@@ -3,6 +3,7 @@
 //! With `--permission-prompt-tool stdio` the host is who answers questions: each is a `can_use_tool`
 //! request that ends with the host's response, or is withdrawn when its call ends first.
 
+mod again;
 mod late;
 mod permission;
 mod state;
@@ -25,7 +26,7 @@ use serde_json::{Value, json};
 use self::late::{Subject, Withdrawn};
 use self::state::WaitState;
 use crate::control::matched;
-use crate::{OutputQueue, Requests, without_nulls};
+use crate::{OutputQueue, RequestId, Requests, without_nulls};
 pub use permission::reply;
 
 /// The way to a host and back: its output, and our requests that wait for its responses.
@@ -60,9 +61,9 @@ impl HostChannel {
         self.state.follow(session);
     }
 
-    /// The host has introduced itself.
-    pub(crate) fn introduce(&self) {
-        self.is_introduced.store(true, Ordering::Relaxed);
+    /// The host has introduced itself. Returns true if it had done that before.
+    pub(crate) fn introduce(&self) -> bool {
+        self.is_introduced.swap(true, Ordering::Relaxed)
     }
 
     /// The present time.
@@ -84,7 +85,7 @@ impl HostChannel {
     }
 
     /// Tells the host that its request has begun, whose answer takes long.
-    pub(crate) fn tell_begun(&self, request: &str, session: SessionId) {
+    pub(crate) fn tell_begun(&self, request: &RequestId, session: SessionId) {
         self.send(&json!({
             "type": "system", "subtype": "control_request_progress", "status": "started",
             "request_id": request, "uuid": self.world.uuid(), "session_id": session,
@@ -108,10 +109,12 @@ impl HostChannel {
     /// Puts a request to the host and waits for its response. Dropping the future withdraws it.
     pub async fn ask_host(&self, request: Value) -> Result<Value, NoResponse> {
         let id = self.world.uuid().to_string();
-        let receiver = self.requests.expect(&id).ok_or(NoResponse::Gone)?;
         let subject = late::subject(&request);
+        let line =
+            Arc::new(json!({"type": "control_request", "request_id": id, "request": request}));
+        let receiver = self.requests.expect(&id, Arc::clone(&line)).ok_or(NoResponse::Gone)?;
         let mut question = QuestionGuard { channel: self, id: &id, subject, is_answered: false };
-        self.send(&json!({"type": "control_request", "request_id": id, "request": request}));
+        self.send(&line);
         let response = receiver.await;
         question.is_answered = true;
         let response = response.map_err(|_| NoResponse::Left)?;

@@ -35,9 +35,23 @@ pub use self::restrictions::Declarations;
 use self::restrictions::ServerWishes;
 pub(crate) use self::rules::matched;
 pub use self::settings::{DeskError, SettingsDesk, SettingsView};
-use crate::{HostChannel, ModelLimits};
+use crate::{HostChannel, ModelLimits, RequestId};
 
 type Answer = Result<Value, Refusal>;
+
+/// The most characters of a session's title.
+const LONGEST_TITLE: usize = 1_000;
+
+/// The response to a request with its id.
+fn response(id: &RequestId, answer: Answer) -> Value {
+    match answer {
+        Ok(response) => json!({"subtype": "success", "request_id": id, "response": response}),
+        Err(refusal) => json!({
+            "subtype": "error", "request_id": id,
+            "error": refusal.to_string(), "error_code": refusal.code(),
+        }),
+    }
+}
 
 /// Acts on what the host of one session asks for.
 pub struct Control {
@@ -77,34 +91,31 @@ pub trait OwnFileNames: Send + Sync {
 
 impl Control {
     /// Answers a request of the host.
-    pub async fn answer(&self, id: &str, request: &Value) {
+    pub async fn answer(&self, id: &RequestId, request: &Value) {
         let answer = self.carry_out(id, request).await;
-        self.respond(id, answer);
+        let mut response = response(id, answer);
+        if response["subtype"] == "success" && request["subtype"] == "initialize" {
+            self.channel.list_open_questions(&mut response);
+        }
+        self.respond(&response);
     }
 
     /// Answers a request that is one too many.
-    pub fn turn_away(&self, id: &str) {
-        self.respond(id, Err(Refusal::TooMany));
+    pub fn turn_away(&self, id: &RequestId) {
+        self.respond(&response(id, Err(Refusal::TooMany)));
     }
 
     /// Answers a request that the host has withdrawn.
-    pub fn withdraw(&self, id: &str) {
-        self.respond(id, Err(Refusal::Withdrawn));
+    pub fn withdraw(&self, id: &RequestId) {
+        self.respond(&response(id, Err(Refusal::Withdrawn)));
     }
 
-    fn respond(&self, id: &str, answer: Answer) {
-        let response = match answer {
-            Ok(response) => json!({"subtype": "success", "request_id": id, "response": response}),
-            Err(refusal) => json!({
-                "subtype": "error", "request_id": id,
-                "error": refusal.to_string(), "error_code": refusal.code(),
-            }),
-        };
+    fn respond(&self, response: &Value) {
         self.channel.send(&json!({"type": "control_response", "response": response}));
     }
 
     /// Does what a request asks for.
-    async fn carry_out(&self, id: &str, request: &Value) -> Answer {
+    async fn carry_out(&self, id: &RequestId, request: &Value) -> Answer {
         match Request::read(request)? {
             Request::Session(request) => self.about_session(id, request).await,
             Request::Server(request) => servers::answer(self, request).await,
@@ -112,7 +123,7 @@ impl Control {
         }
     }
 
-    async fn about_session(&self, id: &str, request: SessionRequest) -> Answer {
+    async fn about_session(&self, id: &RequestId, request: SessionRequest) -> Answer {
         let handle = &self.handle;
         Ok(match request {
             SessionRequest::Initialize(wishes) => self.initialize(&wishes),
@@ -264,14 +275,21 @@ impl Control {
         if title.is_empty() {
             return Err(Refusal::invalid("a session needs a title with letters in it"));
         }
+        if title.chars().count() > LONGEST_TITLE {
+            let reason = format!("a title has at most {LONGEST_TITLE} characters");
+            return Err(Refusal::invalid(reason));
+        }
         self.handle.rename(title);
         Ok(json!({}))
     }
 
     /// Puts the wishes of a host in force, tells what is wrong with some of them, and says what there is.
     fn initialize(&self, wishes: &Map<String, Value>) -> Value {
-        self.channel.introduce();
+        if self.channel.introduce() {
+            self.channel.abandon_hooks();
+        }
         let mut problems = wishes::problems(wishes);
+        problems.extend(self.declarations.too_late(wishes));
         problems.extend(self.apply_initialization(wishes));
         for problem in &problems {
             (self.warn)(&format!("warning: initialize: {problem}"));

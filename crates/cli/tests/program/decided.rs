@@ -68,9 +68,11 @@ const ASKED: [&str; 4] = [
 ];
 
 /// The answers and parts of answers whose fields may be missing.
-const ANSWERS: [&str; 13] = [
+const ANSWERS: [&str; 15] = [
     "AccountInfo",
     "AgentInfo",
+    "ControlErrorResponse",
+    "ControlResponse",
     "McpServerStatus",
     "ModelInfo",
     "ModelUsage",

@@ -127,7 +127,7 @@ fn a_host_sees_what_fills_the_window_and_what_the_session_has_cost() {
     let mut host = Host::start(&program, &flags.iter().map(String::as_str).collect::<Vec<_>>());
     let usage =
         |host: &mut Host| host.ask(&json!({"subtype": "get_context_usage"}))["response"].clone();
-    assert_eq!(usage(&mut host)["totalTokens"], 0, "nothing has been sent");
+    let before = usage(&mut host);
     host.say("hi");
     host.result();
     let first = usage(&mut host);
@@ -143,6 +143,7 @@ fn a_host_sees_what_fills_the_window_and_what_the_session_has_cost() {
     assert_eq!(part(&first, "free_space"), window - buffer - sum);
     assert_eq!((&first["autoCompactThreshold"], buffer), (&json!(window - 33_000), 33_000));
     assert!(part(&first, "system_tools") > 0 && part(&first, "mcp_tools") > 0, "{first}");
+    assert_eq!(part(&before, "system_prompt"), part(&first, "system_prompt"));
     let served = first["mcpTools"].as_array().unwrap();
     assert!(!served.is_empty() && served.iter().all(|tool| tool["serverName"] == "py"), "{first}");
     host.say(&"many words ".repeat(4000));

@@ -108,7 +108,7 @@ fn line(dice: &mut Dice, number: usize) -> (Vec<u8>, Option<String>) {
         json!({"type": "user", "message": {"role": "user", "content": [{"type": "text"}]}}),
         json!({"type": "user", "message": {"role": "assistant", "content": "x"}}),
         json!({"type": "keep_alive"}),
-        json!({"type": "control_request", "request_id": 7, "request": null}),
+        json!({"type": "control_request", "request_id": {"n": 7}, "request": null}),
         json!({"type": "later", "anything": {"at": "all"}}),
     ];
     match dice.roll(8) {

@@ -25,6 +25,8 @@ PASSED_ON = {
     "JSONRPCMessage": {"type": "object"},
     "UUID": {"type": "string", "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"},
 }
+# Each request has a definition of its own, and its fields stand beside the definitions.
+CUT = {"SDKControlRequestInner": {"type": "object", "required": ["subtype"]}}
 # What the program prints: events, requests to the host, and answers to requests of the host.
 ROOTS = [
     "SDKMessage", "SDKActiveGoalMessage", "SDKControlRequestProgressMessage", "SDKControlPermissionRequest", "SDKControlElicitationRequest", "SDKControlMcpMessageRequest",
@@ -33,7 +35,7 @@ ROOTS = [
     "SDKControlListPermissionRulesResponse", "SDKControlGetHooksListingResponse", "SDKControlReloadPluginsResponse",
     "SDKControlReloadSkillsResponse", "SDKControlReloadOutputStylesResponse", "SDKControlReadFileResponse",
     "SDKControlMcpReadResourceResponse", "SDKControlGetTaskOutputResponse", "McpSetServersResult", "RewindFilesResult",
-    "McpServerStatus", "ModelInfo",
+    "McpServerStatus", "ModelInfo", "SDKControlRequest", "SDKControlResponse",
 ]
 PLAIN = {"string": {"type": "string"}, "number": {"type": "number"}, "boolean": {"type": "boolean"}, "null": {"type": "null"},
          "true": {"const": True}, "false": {"const": False}, "unknown": True, "any": True, "undefined": False, "object": {"type": "object"}}
@@ -216,7 +218,7 @@ def main(modules):
     types = Types((sdk / "sdk.d.ts").read_text())
     usage = names_of((modules / "@anthropic-ai/sdk/resources/beta/messages/messages.d.ts").read_text(), "BetaUsage")
     filled = {name: {"not": {"type": "null"}} for name in usage if name != "fallback_credit"}
-    known = dict(PASSED_ON)
+    known = PASSED_ON | CUT
     known["NonNullableUsage"] = {"type": "object", "required": usage, "properties": filled}
     definitions = {}
     types.wanted = list(ROOTS)

@@ -50,6 +50,13 @@ pub(crate) struct ForkPoint {
     pub(crate) digests: OnceLock<PointDigests>,
 }
 
+/// The main agent before its first request.
+pub(crate) struct StartPoint {
+    pub(crate) point: ForkPoint,
+    /// The view that selects the tools of servers, which come until that request.
+    pub(crate) view: ToolView,
+}
+
 /// Digests of what is shared, as texts.
 pub(crate) struct PointDigests {
     /// Of everything that was sent.

@@ -25,7 +25,7 @@ use crate::agent::Agent;
 use crate::agent::background_tasks::{self, BackgroundTasks};
 use crate::agent::context_file::ContextFile;
 use crate::agent::delegation::Delegation;
-use crate::agent::fork_point::ForkPoint;
+use crate::agent::fork_point::{ForkPoint, StartPoint};
 use crate::agent::task::Posted;
 use crate::definition::rules::SessionMode;
 use crate::message::mail::{self, Arrival, Mail};
@@ -138,6 +138,8 @@ struct RunState {
     title: Option<String>,
     /// The last point from which the main agent's conversation can continue.
     main_point: Option<Arc<ForkPoint>>,
+    /// The content of the first request, until there is one.
+    start: Option<Arc<StartPoint>>,
     /// Weak, because its driver owns it.
     main_agent: Weak<Agent>,
 }
@@ -235,7 +237,19 @@ impl Shared {
 
     /// Keeps the main agent's conversation, for questions beside it.
     pub(crate) fn set_main_point(&self, point: ForkPoint) {
-        self.run.lock().main_point = Some(Arc::new(point));
+        let mut run = self.run.lock();
+        run.main_point = Some(Arc::new(point));
+        run.start = None;
+    }
+
+    pub(crate) fn set_start(&self, start: StartPoint) {
+        self.run.lock().start = Some(Arc::new(start));
+    }
+
+    /// The main agent's conversation as it was last sent, or else as it will begin.
+    pub(crate) fn sent_or_start(&self) -> (Option<Arc<ForkPoint>>, Option<Arc<StartPoint>>) {
+        let run = self.run.lock();
+        (run.main_point.clone(), run.start.clone())
     }
 
     /// The window of a model, as the user's rules have it.

@@ -82,7 +82,12 @@ impl Handle {
         self.0.rename(title.to_owned());
     }
 
-    /// The usage of the main agent's window by its last request.
+    /// Tells whether the main agent has sent a request.
+    pub fn has_sent_request(&self) -> bool {
+        self.0.main_point().is_some()
+    }
+
+    /// The usage of the main agent's window by its last request, or by its first one as it would be now.
     pub fn context_usage(&self) -> ContextUsage {
         context_usage::context_usage(&self.0)
     }

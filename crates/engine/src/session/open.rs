@@ -11,7 +11,7 @@ use centurion_config::agents::{ActiveAgent, AgentCatalog};
 use centurion_hooks::HookScope;
 use centurion_journal::transcript::{Loaded, NotOneTurn, UsedSkill};
 use centurion_journal::{Journal, JournalError, Stamp};
-use centurion_protocol::sdk::{Init, InitPlugins};
+use centurion_protocol::sdk::Init;
 use centurion_protocol::{RecordId, SessionId};
 use centurion_tools::{
     ChangeLog, Checkpoints, DynTool, PreviewFormat, ReadState, SharedFiles, builtin_under, resolve,
@@ -154,9 +154,9 @@ impl Session {
             tells_notes_aside: main.prompt.is_the_same_for_all,
         };
         let driver = shared.delegation.builder.driver(&shared, agent, parts)?;
+        driver.keep_start();
         restore_work(&shared, &driver.journal, schedules, is_resumed.then_some(agents)).await?;
         let mut init = init(&shared, &driver, &options.base.additional_directories);
-        init.plugins = shared.plugins();
         init.betas.clone_from(&options.base.betas);
         init.memory_paths = memory.as_ref().map(MainMemory::paths);
         Ok(Self {
@@ -534,6 +534,8 @@ pub const CAPABILITIES: &[&str] = &[
     "reload_plugins_refuse_if_busy_v1",
     // `mcp_read_resource` gives what servers have for hosts to show.
     "mcp_read_resource_v1",
+    // `mcp_call` decides about a call as about the model's own, if asked to.
+    "mcp_call_check_permissions_v1",
 ];
 
 fn init(shared: &Shared, driver: &Driver, additional_directories: &[PathBuf]) -> Init {
@@ -555,7 +557,7 @@ fn init(shared: &Shared, driver: &Driver, additional_directories: &[PathBuf]) ->
         output_style: shared.delegation.definitions.style_name(),
         agents: Vec::new(),
         skills: Vec::new(),
-        plugins: InitPlugins::default(),
+        plugins: shared.plugins(),
         additional_directories: directories.collect(),
         capabilities: CAPABILITIES,
         memory_paths: None,

@@ -7,7 +7,6 @@ use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use centurion_config::memory::MemoryTracker;
 use centurion_protocol::sdk::{EventBody, SessionWritesLost, System};
 use centurion_protocol::{Block, Outcome};
 use futures_util::FutureExt;
@@ -15,7 +14,6 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Session, report};
-use crate::agent::context_file::ContextFile;
 use crate::delegate::spawn::panic_words;
 use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
@@ -211,8 +209,7 @@ impl Session {
 
     /// Brings what hosts are told at the start of a run up to date.
     fn describe(&mut self) {
-        let memory = self.driver.memory.iter().flat_map(MemoryTracker::files);
-        self.shared.set_context_files(memory.map(ContextFile::from).collect());
+        self.driver.keep_context_files();
         let (agents, handle) = (self.agent_names(), self.handle());
         let tools = self.driver.dispatch.toolbox.all_names();
         let init = Arc::make_mut(&mut self.init);

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::agent::fork_point::ForkPoint;
 use crate::agent::shared::Shared;
 use crate::turn::internal_fork::{InternalFork, InternalForkError};
 
@@ -25,11 +26,17 @@ pub(super) async fn ask(shared: &Shared, question: &str) -> Result<String, Aside
     if question.trim().is_empty() {
         return Err(AsideError::NoQuestion);
     }
-    let point = shared.main_point().filter(|point| !point.prefix.conversation.is_empty());
-    let point = point.ok_or(AsideError::NoConversation)?;
+    let (sent, start) = shared.sent_or_start();
+    // A resumed session has a conversation before its first request.
+    let point = sent.as_deref().or_else(|| start.as_deref().map(|start| &start.point));
+    let has_conversation = |point: &&ForkPoint| {
+        let conversation = &point.prefix.conversation;
+        !conversation.is_empty() && conversation.open_calls().is_empty()
+    };
+    let point = point.filter(has_conversation).ok_or(AsideError::NoConversation)?;
     let fork = InternalFork::after_conversation(
         shared,
-        &point,
+        point,
         "side_question",
         format!("{RULES}\n\n{question}"),
     );

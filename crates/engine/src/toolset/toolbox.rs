@@ -302,6 +302,11 @@ impl Toolbox {
         self.render();
     }
 
+    /// The view that selects the tools.
+    pub(crate) fn view(&self) -> &ToolView {
+        &self.view
+    }
+
     pub(crate) fn served(&self) -> &Served {
         &self.served
     }

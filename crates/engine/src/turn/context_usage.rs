@@ -1,9 +1,9 @@
 //! The usage of the main agent's window by parts, as hosts and commands show it.
 
-use centurion_protocol::Usage;
+use centurion_protocol::{ToolSpec, Usage};
 
 use crate::agent::context_file::ContextFile;
-use crate::agent::fork_point::ForkPoint;
+use crate::agent::fork_point::{ForkPoint, StartPoint};
 use crate::agent::shared::Shared;
 
 /// A part of a request, with about how many tokens it has.
@@ -16,7 +16,7 @@ pub struct ContextPart {
     pub tokens: u64,
 }
 
-/// The usage of the main agent's window by its last request.
+/// The usage of the main agent's window by its last request, or by its first one as it would be now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextUsage {
     pub model: String,
@@ -63,43 +63,83 @@ pub(crate) fn parts(sizes: FixedSizes, total: u64) -> Vec<ContextPart> {
     .into()
 }
 
-/// The usage of the main agent's last request; no parts before its first request.
+/// The usage of the main agent's last request; before that, of its first one as it would be now.
 pub(crate) fn context_usage(shared: &Shared) -> ContextUsage {
-    let point = shared.main_point();
-    let model = point.as_ref().map_or(shared.model.name(), |point| point.settings.model.as_str());
     let rules = shared.delegation.builder.context;
-    let (parts, tools) = point.as_deref().map(sent).unwrap_or_default();
-    let info = shared.model.info(model);
-    ContextUsage {
-        model: model.to_owned(),
-        window: rules.window(&info),
-        parts,
-        tools,
-        compacted_from: rules.threshold(&info),
+    let (sent, start) = shared.sent_or_start();
+    let mut usage = ContextUsage {
+        model: shared.model.name().to_owned(),
+        window: 0,
+        parts: Vec::new(),
+        tools: Vec::new(),
+        compacted_from: None,
         memory: shared.context_files(),
-        used: point.as_ref().and_then(|point| point.used),
+        used: sent.as_ref().and_then(|point| point.used),
+    };
+    if let Some(point) = &sent {
+        usage.model.clone_from(&point.settings.model);
+        (usage.parts, usage.tools) = measure(point, &Coming::default());
+    } else if let Some(start) = &start {
+        let chosen = shared.chosen().0;
+        usage.model = chosen.unwrap_or_else(|| start.point.settings.model.clone());
+        let coming = Coming::of(start, shared, rules.window(&shared.model.info(&usage.model)));
+        (usage.parts, usage.tools) = measure(&start.point, &coming);
+    }
+    let info = shared.model.info(&usage.model);
+    ContextUsage { window: rules.window(&info), compacted_from: rules.threshold(&info), ..usage }
+}
+
+/// The parts of a first request that are not there before it.
+#[derive(Default)]
+struct Coming {
+    /// The tools of servers that are connected.
+    tools: Vec<(String, usize)>,
+    /// The tokens of instruction files.
+    instructions: u64,
+}
+
+impl Coming {
+    fn of(start: &StartPoint, shared: &Shared, window: u64) -> Self {
+        let served = shared.servers.serve(&shared.permissions, window);
+        let tools = served.offered.values();
+        let tools = tools.filter(|tool| start.view.admits(tool.name()).is_ok());
+        let is_new = start.point.prefix.conversation.is_empty();
+        let files = shared.context_files();
+        Self {
+            tools: tools.map(|tool| sized(&tool.spec())).collect(),
+            instructions: files.iter().filter(|_| is_new).map(|file| file.tokens).sum(),
+        }
     }
 }
 
-fn sent(point: &ForkPoint) -> (Vec<ContextPart>, Vec<(String, u64)>) {
+/// A tool with the bytes of its definition.
+fn sized(spec: &ToolSpec) -> (String, usize) {
+    let size = spec.name.len() + spec.description.len() + spec.input_schema.get().len();
+    (spec.name.clone(), size)
+}
+
+/// The parts of a request at this point, and its tools.
+fn measure(point: &ForkPoint, coming: &Coming) -> (Vec<ContextPart>, Vec<(String, u64)>) {
+    let is_served = |(name, _): &&(String, usize)| name.starts_with("mcp__");
+    let sum = |tools: &[(String, usize)]| tools.iter().map(|(_, size)| size).sum::<usize>();
+    let served_of = |tools: &[(String, usize)]| {
+        tools.iter().filter(is_served).map(|(_, size)| size).sum::<usize>()
+    };
     let prefix = &point.prefix;
-    let sizes = prefix.tools.iter().map(|spec| {
-        let size = spec.name.len() + spec.description.len() + spec.input_schema.get().len();
-        (spec.name.clone(), size)
-    });
-    let sizes: Vec<(String, usize)> = sizes.collect();
-    let of_servers = sizes.iter().filter(|(name, _)| name.starts_with("mcp__"));
-    let served = of_servers.map(|(_, size)| size).sum();
+    let sizes: Vec<(String, usize)> = prefix.tools.iter().map(sized).collect();
+    let (served, more_served) = (served_of(&sizes), served_of(&coming.tools));
+    let own = prefix.tools.wire().len().saturating_sub(served);
     let fixed = FixedSizes {
         system: prefix.system.wire().len(),
-        own: prefix.tools.wire().len().saturating_sub(served),
-        served,
+        own: own + sum(&coming.tools) - more_served,
+        served: served + more_served,
     };
     let said = prefix.conversation.tokens();
-    let (counted, guess) = point
-        .counted
-        .unwrap_or_else(|| (tokens(prefix.system.wire().len() + prefix.tools.wire().len()), 0));
-    let total = counted + said.saturating_sub(guess) as u64;
-    let tools = sizes.into_iter().map(|(name, size)| (name, tokens(size))).collect();
+    // The provider's count of an earlier request has the tools in it.
+    let guessed = || (tokens(fixed.system + fixed.own + fixed.served), 0);
+    let (counted, guess) = point.counted.unwrap_or_else(guessed);
+    let total = counted + said.saturating_sub(guess) as u64 + coming.instructions;
+    let tools = sizes.iter().chain(&coming.tools);
+    let tools = tools.map(|(name, size)| (name.clone(), tokens(*size))).collect();
     (parts(fixed, total), tools)
 }

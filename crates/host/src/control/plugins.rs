@@ -50,7 +50,7 @@ impl Impact {
 /// The change of the tools that a running conversation was told of; none before the first request.
 fn impact(handle: &Handle, wanted: &[McpServer]) -> Impact {
     let mut impact = Impact { added: Vec::new(), removed: Vec::new() };
-    if handle.context_usage().parts.is_empty() {
+    if !handle.has_sent_request() {
         return impact;
     }
     let known: Vec<Connection> =

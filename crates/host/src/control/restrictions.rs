@@ -10,7 +10,7 @@ use centurion_engine::{Handle, ServerRules};
 use centurion_permissions::RuleKind;
 use serde_json::{Map, Value, json};
 
-use super::Control;
+use super::{Control, wishes};
 
 /// The shortest time that a call can be given.
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
@@ -22,12 +22,24 @@ pub struct Declarations {
     stops_single_tasks: OnceLock<bool>,
     /// The servers that the start of the session took from the request, by name.
     launched_servers: Option<Map<String, Value>>,
+    /// The wishes that the session began with.
+    begun_with: Map<String, Value>,
 }
 
 impl Declarations {
-    /// The declarations of a host whose servers the start of the session took.
-    pub fn with_servers(launched_servers: Option<Map<String, Value>>) -> Self {
-        Self { launched_servers, ..Self::default() }
+    /// The declarations of a host whose request the start of the session took, with these of its servers.
+    pub fn of_opening(
+        request: &Map<String, Value>,
+        launched_servers: Option<Map<String, Value>>,
+    ) -> Self {
+        let wish = |name: &str| Some((name.to_owned(), request.get(name)?.clone()));
+        let begun_with = wishes::AT_START.into_iter().filter_map(wish).collect();
+        Self { launched_servers, begun_with, ..Self::default() }
+    }
+
+    /// The problems of wishes that come too late.
+    pub(super) fn too_late(&self, request: &Map<String, Value>) -> Vec<String> {
+        wishes::too_late(request, &self.begun_with)
     }
 
     /// Tells whether an interrupt leaves agents in the background alone. A person who cannot end them one by one ends

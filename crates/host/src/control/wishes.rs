@@ -43,6 +43,36 @@ const FIELDS: [(&str, Shape); 20] = [
     ("toolAliases", Shape::Object),
 ];
 
+/// The fields that only the start of a session can put in force.
+pub(super) const AT_START: [&str; 7] = [
+    "appendSystemPrompt",
+    "excludeDynamicSections",
+    "jsonSchema",
+    "plugins",
+    "promptSuggestions",
+    "systemPrompt",
+    "title",
+];
+
+/// The problems of a request that came after the start, one for each wish that the session did not begin with.
+pub(super) fn too_late(
+    request: &Map<String, Value>,
+    begun_with: &Map<String, Value>,
+) -> Vec<String> {
+    let says_nothing = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        _ => false,
+    };
+    let is_late = |name: &&str| {
+        let wish = request.get(*name).filter(|wish| !says_nothing(wish));
+        wish.is_some() && wish != begun_with.get(*name)
+    };
+    let late = AT_START.into_iter().filter(is_late);
+    late.map(|name| format!("`{name}` came after the session had begun, and is ignored")).collect()
+}
+
 /// The problems of a request, one a field. A field that is missing or null has none.
 pub(super) fn problems(request: &Map<String, Value>) -> Vec<String> {
     let given = |name: &str| request.get(name).filter(|value| !value.is_null());
@@ -53,7 +83,7 @@ pub(super) fn problems(request: &Map<String, Value>) -> Vec<String> {
 
 impl Shape {
     fn problem(self, value: &Value) -> Option<String> {
-        const UNHEARD: &str = "and is not heard";
+        const UNHEARD: &str = "and is ignored";
         let unless =
             |is_right: bool, what: &str| (!is_right).then(|| format!("is {what}, {UNHEARD}"));
         let are_texts = || value.as_array().is_some_and(|list| list.iter().all(Value::is_string));
@@ -78,10 +108,10 @@ impl Shape {
 /// The problem of a list whose entries count one by one.
 fn entries(value: &Value, what: &str, is_right: impl Fn(&Value) -> bool) -> Option<String> {
     let Some(list) = value.as_array() else {
-        return Some(format!("is not {what}, and is not heard"));
+        return Some(format!("is not {what}, and is ignored"));
     };
     let wrong = list.iter().position(|entry| !is_right(entry))?;
-    Some(format!("is not {what}: entry {} and others like it are not heard", wrong + 1))
+    Some(format!("is not {what}: entry {} and others like it are ignored", wrong + 1))
 }
 
 #[cfg(test)]
@@ -105,6 +135,9 @@ mod tests {
             assert_eq!(found.len(), 1, "{shape:?} {found:?}");
             assert!(found[0].starts_with(&format!("`{name}` ")), "{found:?}");
         }
+        for name in AT_START {
+            assert!(FIELDS.iter().any(|(it, _)| *it == name), "{name}");
+        }
         for (name, value) in [
             ("sdkMcpServers", json!(["a", 7])),
             ("plugins", json!([{"path": "p"}])),
@@ -113,5 +146,19 @@ mod tests {
             let request = Map::from_iter([(name.to_owned(), value)]);
             assert_eq!(problems(&request).len(), 1, "{name}");
         }
+    }
+
+    #[test]
+    fn a_wish_counts_as_late_unless_the_session_began_with_it() {
+        let object = |value: Value| value.as_object().unwrap().clone();
+        let wishes = object(json!({
+            "systemPrompt": "a", "title": "b", "promptSuggestions": false, "plugins": [],
+            "appendSystemPrompt": "", "excludeDynamicSections": null, "agents": {"x": {}},
+        }));
+        let late = |begun_with: Value| too_late(&wishes, &object(begun_with));
+        assert_eq!(late(json!({"systemPrompt": "a", "title": "b"})), Vec::<String>::new());
+        assert_eq!(late(json!({})).len(), 2);
+        let [changed] = &late(json!({"systemPrompt": "a", "title": "c"}))[..] else { panic!() };
+        assert!(changed.starts_with("`title` "), "{changed}");
     }
 }

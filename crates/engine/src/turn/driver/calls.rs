@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use centurion_config::memory;
+use centurion_config::memory::{self, MemoryTracker};
 use centurion_hooks::Event;
 use centurion_hooks::events::{BatchCall, PostToolBatch};
 use centurion_permissions::canonical_tool_name;
 use centurion_protocol::sdk::{EventBody, PermissionDenial, PermissionDenied, System};
-use centurion_protocol::{Block, Outcome, RecordId, StopReason, ToolResult, ToolUse, ToolUseId};
+use centurion_protocol::{
+    Block, Outcome, RecordId, StopReason, ToolResult, ToolUse, ToolUseId, Usage,
+};
 use centurion_tools::PreparedCall;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -19,7 +21,8 @@ use tokio_util::sync::CancellationToken;
 use super::admit::Loads;
 use super::{Driver, Run};
 use crate::agent::builder::AGENT_TOOL;
-use crate::agent::fork_point::{Cached, ForkPoint};
+use crate::agent::context_file::ContextFile;
+use crate::agent::fork_point::{Cached, ForkPoint, StartPoint};
 use crate::agent::hooks::reminder;
 use crate::agent::member_frames::CallDenied;
 use crate::agent::task::Denial;
@@ -79,6 +82,11 @@ impl Driver {
 
     /// The conversation as it is now, as a fork begins with it.
     pub(super) fn point(&self, run: &Run, source: Option<RecordId>) -> ForkPoint {
+        self.point_after(source, &run.used.last.counts)
+    }
+
+    /// The same after an answer with this usage.
+    fn point_after(&self, source: Option<RecordId>, used: &Usage) -> ForkPoint {
         ForkPoint {
             prefix: self.prefix(),
             settings: self.settings.clone(),
@@ -87,10 +95,24 @@ impl Driver {
             counted: self.counted,
             record: source.or_else(|| self.journal.last()),
             journal: Some(Arc::clone(&self.journal)),
-            cached: Cached::of(&run.used.last.counts),
-            used: Some(run.used.last.counts).filter(|used| used.total() > 0),
+            cached: Cached::of(used),
+            used: Some(*used).filter(|used| used.total() > 0),
             digests: OnceLock::new(),
         }
+    }
+
+    /// Keeps what the session's first request will hold, for hosts that ask before it.
+    pub(crate) fn keep_start(&self) {
+        self.keep_context_files();
+        let point = self.point_after(None, &Usage::default());
+        let view = self.dispatch.toolbox.view().clone();
+        self.shared.set_start(StartPoint { point, view });
+    }
+
+    /// Keeps which instruction files are in the window.
+    pub(crate) fn keep_context_files(&self) {
+        let files = self.memory.iter().flat_map(MemoryTracker::files);
+        self.shared.set_context_files(files.map(ContextFile::from).collect());
     }
 
     /// Keeps the main agent's conversation, for questions beside it. It has no open calls now.
