@@ -4,7 +4,8 @@
 //! killed in the middle of anything: torn and broken lines are passed over, calls without results get an
 //! `interrupted` result, results without calls are dropped. Whatever the bytes, the outcome is a valid
 //! history. The last message may have calls that wait for results: those are the caller's to answer, so
-//! that the answers get into the file as well.
+//! that the answers get into the file as well. Where only some of them wait, they are answered here and named,
+//! and the caller records the answers.
 
 mod boundary;
 mod dropped;
@@ -59,6 +60,9 @@ pub struct Loaded {
     pub seen_files: Vec<Value>,
     /// The skills whose texts are in the conversation.
     pub told_skills: Vec<UsedSkill>,
+    /// Calls of the last answer whose results the transcript lacks, although it has results of others: the conversation
+    /// has `interrupted` results for them. They are the caller's to record.
+    pub interrupted: Vec<ToolUseId>,
     /// The call that a hook had deferred when the session last ended.
     pub deferred: Option<ToolUse>,
     /// Whether the provider refused the conversation as it is.
@@ -562,8 +566,31 @@ mod tests {
         let middle = load(transcript(&[PROMPT, CALL_A, CALL_B, RESULT_A, DONE]).as_bytes());
         assert!(wire(&middle)[2].contains("check before you repeat it"));
         assert!(middle.conversation.open_calls().is_empty());
+        assert_eq!(middle.interrupted, []);
         let end = load(transcript(&[PROMPT, CALL_A]).as_bytes());
         assert_eq!(end.conversation.open_calls(), [ToolUseId::new("a")]);
+        assert_eq!(end.interrupted, []);
+    }
+
+    #[test]
+    fn calls_that_wait_beside_answered_ones_are_named_until_their_results_are_recorded() {
+        // As this program writes it.
+        let result =
+            r#"{"role":"user","content":[{"tool_use_id":"a","type":"tool_result","content":"A"}]}"#;
+        let cut = [PROMPT, CALL_A, CALL_B, ("user", result)];
+        let loaded = load(transcript(&cut).as_bytes());
+        assert_eq!(loaded.interrupted, [ToolUseId::new("b")]);
+        let told = wire(&loaded).concat();
+        let block = serde_json::to_string(&interrupted(&ToolUseId::new("b"))).unwrap();
+        let recorded = format!(r#"{{"role":"user","content":[{block}]}}"#);
+        let whole =
+            load(transcript(&[&cut[..], &[("user", recorded.as_str())]].concat()).as_bytes());
+        assert_eq!(whole.interrupted, []);
+        assert_eq!(wire(&whole).concat(), told, "the conversation has the same bytes");
+        // Results stand before everything else in their message: behind a text it is too late.
+        let text = r#"{"role":"user","content":"and now?"}"#;
+        let later = load(transcript(&[&cut[..], &[("user", text)]].concat()).as_bytes());
+        assert_eq!(later.interrupted, []);
     }
 
     #[test]

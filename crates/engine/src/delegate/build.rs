@@ -25,7 +25,7 @@ use crate::policy::permissions::Permissions;
 use crate::toolset::structured::StructuredOutput;
 use crate::toolset::toolbox::{Offer, Toolbox, ToolboxError};
 use crate::turn::dispatch::Dispatch;
-use crate::turn::driver::{Driver, EarlierState, Preamble};
+use crate::turn::driver::{Driver, EarlierState, Preamble, UnansweredCalls};
 
 /// The variable for the most bytes that one command may write before it is ended.
 const MAX_OUTPUT_VARIABLE: &str = "CENTURION_MAX_COMMAND_OUTPUT_BYTES";
@@ -209,7 +209,7 @@ impl AgentBuilder {
             ),
             None => parts.system,
         };
-        let EarlierState { counted, standing, window, deferred } = parts.earlier;
+        let EarlierState { counted, standing, window, deferred, interrupted } = parts.earlier;
         let dispatch = Dispatch {
             toolbox,
             agent,
@@ -226,6 +226,7 @@ impl AgentBuilder {
             standing,
             window,
             deferred,
+            unanswered: UnansweredCalls::of(&parts.conversation, interrupted),
             structured,
             memory: memory.map(|memory| {
                 let mut tracker = MemoryTracker::new(Arc::clone(memory));

@@ -25,7 +25,7 @@ use crate::delegate::recall;
 use crate::delegate::spawn::agent_files;
 use crate::message::life_records::SPAWN;
 use crate::toolset::servers::Announced;
-use crate::turn::driver::Driver;
+use crate::turn::driver::{Driver, UnansweredCalls};
 
 /// The tags of the rules of a fork, ours and the one that others write.
 const TAGS: [&[u8]; 2] = [b"<fork-boilerplate>", b"<claude:fork-boilerplate>"];
@@ -85,7 +85,7 @@ impl Inheritance {
         let point = &self.point;
         driver.known_servers.announced = point.announced.clone();
         if !has_begun {
-            driver.unanswered.clear();
+            driver.unanswered = UnansweredCalls::default();
             driver.preamble.opening = Some(self.clone());
             driver.cached = point.cached.filter(|_| self.what == Inherits::All);
         }

@@ -80,8 +80,7 @@ pub(crate) struct Driver {
     pub(crate) window: WindowState,
     /// The part of a fork's first request that the provider should read from its cache.
     pub(crate) cached: Option<Cached>,
-    /// Calls of an earlier process whose results were never recorded.
-    pub(crate) unanswered: Vec<ToolUseId>,
+    pub(crate) unanswered: UnansweredCalls,
     /// The call that a hook deferred; it runs before anything else.
     pub(crate) deferred: Option<ToolUse>,
     pub(crate) structured: Option<StructuredOutput>,
@@ -108,6 +107,8 @@ pub(crate) struct EarlierState {
     pub(crate) window: WindowState,
     /// The call that a hook put off.
     pub(crate) deferred: Option<ToolUse>,
+    /// Calls whose results the transcript lacks, and the conversation has.
+    pub(crate) interrupted: Vec<ToolUseId>,
 }
 
 impl EarlierState {
@@ -119,7 +120,27 @@ impl EarlierState {
             standing: std::mem::take(&mut loaded.standing),
             window: WindowState { dropped_tokens, is_refused },
             deferred: loaded.deferred.take(),
+            interrupted: std::mem::take(&mut loaded.interrupted),
         }
+    }
+}
+
+/// Calls of an earlier process whose results were never recorded.
+#[derive(Debug, Default)]
+pub(crate) struct UnansweredCalls {
+    /// Calls that wait for their results in the conversation, too.
+    open: Vec<ToolUseId>,
+    /// Calls that got `interrupted` results when the conversation was read, because others of the same answer had theirs.
+    interrupted: Vec<ToolUseId>,
+}
+
+impl UnansweredCalls {
+    pub(crate) fn of(conversation: &Conversation, interrupted: Vec<ToolUseId>) -> Self {
+        Self { open: conversation.open_calls().to_vec(), interrupted }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.interrupted.is_empty()
     }
 }
 
@@ -186,7 +207,7 @@ impl Driver {
     ) -> Self {
         Self {
             stop_rules: StopRules::new(StopCap::new(&dispatch.agent.workspace.env)),
-            unanswered: conversation.open_calls().to_vec(),
+            unanswered: UnansweredCalls::of(&conversation, Vec::new()),
             shared,
             journal: journal.into(),
             dispatch,
@@ -278,7 +299,7 @@ impl Driver {
             self.deliver(Vec::new(), &[])?;
             return Ok(Some(Outcome::DeferredUnavailable));
         }
-        self.unanswered.clear();
+        self.unanswered = UnansweredCalls::default();
         self.run_resolved(run, None, &[], vec![call], cancel).await
     }
 

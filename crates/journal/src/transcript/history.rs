@@ -122,6 +122,7 @@ impl<'a> History<'a> {
         self.before = &self.text[..id.unwrap_or(self.text.len())];
         self.loaded.conversation = Conversation::default();
         self.loaded.counted = None;
+        self.loaded.interrupted.clear();
         self.loaded.round = Round::default();
         self.loaded.dropped_tokens = data.cumulative_dropped_tokens;
         self.loaded.todos = data.todos;
@@ -226,6 +227,7 @@ impl<'a> History<'a> {
 
     fn flush(&mut self) {
         let Some(mut pending) = self.pending.take() else { return };
+        self.loaded.interrupted.clear();
         // An answer that was cut off after its thinking has said nothing yet, and providers refuse it.
         while pending.role == Role::Assistant
             && pending.pieces.last().is_some_and(Piece::is_thinking)
@@ -310,6 +312,10 @@ impl<'a> History<'a> {
             }
         }
         let open = self.loaded.conversation.open_calls().to_vec();
+        if rest.is_empty() {
+            let missing = open.iter().filter(|id| !results.contains_key(id));
+            self.loaded.interrupted = missing.cloned().collect();
+        }
         let answer = |id: &ToolUseId| results.remove(id).unwrap_or_else(|| interrupted(id));
         let blocks: Vec<Block> = open.iter().map(answer).chain(rest).collect();
         self.write_blocks(Role::User, blocks);

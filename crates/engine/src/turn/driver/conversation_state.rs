@@ -9,7 +9,7 @@ use centurion_tools::ReadState;
 use serde_json::Value;
 
 use super::context_parts::result_text;
-use super::{Driver, EarlierState, Preamble, Run};
+use super::{Driver, EarlierState, Preamble, Run, UnansweredCalls};
 use crate::agent::KeptWork;
 use crate::agent::skills::SkillView;
 use crate::toolset::servers::Announced;
@@ -69,9 +69,10 @@ impl Driver {
 
     /// Takes another conversation in the place of the present one, as a resume does.
     fn replace_conversation(&mut self, mut loaded: Loaded) {
-        let EarlierState { counted, standing, window, deferred } = EarlierState::take(&mut loaded);
+        let EarlierState { counted, standing, window, deferred, interrupted } =
+            EarlierState::take(&mut loaded);
         self.conversation = std::mem::take(&mut loaded.conversation);
-        self.unanswered = self.conversation.open_calls().to_vec();
+        self.unanswered = UnansweredCalls::of(&self.conversation, interrupted);
         (self.counted, self.standing, self.window) = (counted, standing, window);
         (self.deferred, self.cached) = (deferred, None);
         self.preamble =

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::skills::SKILL_LISTING;
-use super::{Driver, NOTES, Run};
+use super::{Driver, NOTES, Run, UnansweredCalls};
 use crate::agent::hooks::reminder;
 use crate::definition::prompt::instructions;
 use crate::message::queue::{Item, Origin};
@@ -54,11 +54,7 @@ impl Driver {
         if !opening.is_empty() {
             self.record_opening(&opening)?;
         }
-        for id in std::mem::take(&mut self.unanswered) {
-            let block = interrupted(&id);
-            self.record_result(&block, None, &Value::Null)?;
-            blocks.push(block);
-        }
+        blocks.extend(self.answer_interrupted()?);
         let told = std::mem::take(&mut self.preamble.instructions);
         let memory = self.memory.as_ref().filter(|_| told);
         if let Some(text) = memory.and_then(MemoryTracker::render) {
@@ -122,6 +118,19 @@ impl Driver {
         }
         self.shared.queue.delivered(&delivered);
         Ok(())
+    }
+
+    /// Records results of the calls that an earlier process left without; gives those that the conversation lacks.
+    fn answer_interrupted(&mut self) -> Result<Vec<Block>, JournalError> {
+        let UnansweredCalls { open, interrupted: known } = std::mem::take(&mut self.unanswered);
+        for id in &known {
+            self.record_result(&interrupted(id), None, &Value::Null)?;
+        }
+        let blocks: Vec<Block> = open.iter().map(interrupted).collect();
+        for block in &blocks {
+            self.record_result(block, None, &Value::Null)?;
+        }
+        Ok(blocks)
     }
 
     /// Remembers what an agent is to do: it stays in the conversation word for word.
