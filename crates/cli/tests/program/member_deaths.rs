@@ -1,9 +1,10 @@
 //! Random teams and storms of mail with real processes, in every place where members run: processes of members and of the
 //! lead are killed, later processes continue, and every message that was acknowledged is read once, in the order of its pair.
 //!
-//! `CENTURION_TEAM_SEED=7` plays that team alone, `CENTURION_TEAM_SEEDS=50` plays 50; `CENTURION_STORM=10000` has each
-//! writer of the storm send so many.
+//! `CENTURION_TEAM_SEED=7` plays that team alone, `CENTURION_TEAM_SEEDS=60` plays 60; `CENTURION_STORM=10000` has each
+//! writer of the storm send so many (`cargo xtask storm`).
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::process::Child;
 use std::sync::Arc;
@@ -53,8 +54,8 @@ impl Dice {
 struct Cast {
     dice: Dice,
     /// The members that write, with how many messages each sends, and those that only read.
-    writers: usize,
-    readers: usize,
+    writers: Vec<String>,
+    readers: Vec<String>,
     most: u64,
     /// The most messages of one answer.
     batch: u64,
@@ -77,10 +78,22 @@ struct State {
     rounds: usize,
 }
 
+/// Names of members, of every form that a name may have.
+fn random_names(dice: &Dice, count: usize) -> Vec<String> {
+    let name = |number: usize| match dice.below(6) {
+        0 => format!("w{number}"),
+        1 => format!("{number}_-{number}"),
+        2 => format!("{}{number}", "n".repeat(63)),
+        3 => format!("Team-Lead{number}"),
+        4 => format!("{number}"),
+        _ => format!("W{number}-at-work"),
+    };
+    (0..count).map(name).collect()
+}
+
 impl Cast {
-    fn names(&self) -> Vec<String> {
-        let writers = (0..self.writers).map(|number| format!("w{number}"));
-        writers.chain((0..self.readers).map(|number| format!("r{number}"))).collect()
+    fn names(&self) -> impl Iterator<Item = &String> {
+        self.writers.iter().chain(&self.readers)
     }
 
     fn call(&self, tool: &str, input: Value) -> Value {
@@ -125,13 +138,17 @@ impl Cast {
             state.rounds > MOST_ROUNDS || state.sent.iter().all(|sent| *sent >= self.most)
         };
         if is_first {
-            return Reply::blocks(
-                self.names().iter().map(|name| self.starts(name)).collect::<Vec<_>>(),
-            );
+            let mut starts: Vec<Value> = self.names().map(|name| self.starts(name)).collect();
+            if self.is_lively && self.dice.chance(50) {
+                // The same name again: it gets another one, and only reads.
+                starts.push(self.starts(&self.writers[0]));
+            }
+            return Reply::blocks(starts);
         }
         if wakes_all {
             // Also to those that have left.
-            let to_all = self.names().into_iter().map(|name| self.says(&name, &json!("Read on.")));
+            let all = self.names().cloned().chain(self.namesake());
+            let to_all = all.map(|name| self.says(&name, &json!("Read on.")));
             return Reply::blocks(to_all.collect::<Vec<_>>());
         }
         if is_over {
@@ -139,10 +156,16 @@ impl Cast {
         }
         let is_calm = self.state.lock().is_calm;
         if self.is_lively && !is_calm && self.dice.chance(30) {
-            let name = format!("w{}", self.dice.below(self.writers));
-            return Reply::blocks([self.says(&name, &json!({"type": "shutdown_request"}))]);
+            let name = &self.writers[self.dice.below(self.writers.len())];
+            return Reply::blocks([self.says(name, &json!({"type": "shutdown_request"}))]);
         }
         Reply::blocks([self.says("*", &json!("Go on."))])
+    }
+
+    /// The name that a second member of the first name has, where there may be one.
+    fn namesake(&self) -> Option<String> {
+        let name = self.writers.first().filter(|_| self.is_lively)?;
+        Some(format!("{}-2", &name[..name.len().min(62)]))
     }
 
     /// The lead's answers to plans and questions. Some questions it does not answer.
@@ -161,7 +184,7 @@ impl Cast {
             let approve = self.dice.chance(60);
             let answer = json!({"type": "permission_response", "request_id": id, "approve": approve,
                                 "reason": "not now"});
-            self.says("w0", &answer)
+            self.says(&self.writers[0], &answer)
         });
         plans.into_iter().chain(asks).collect()
     }
@@ -202,11 +225,11 @@ impl Cast {
             return Reply::blocks([self.says("team-lead", &answer)]);
         }
         let is_calm = self.state.lock().is_calm;
-        if !is_calm && self.dice.below(200) == 0 {
+        if !is_calm && self.dice.below(if self.is_lively { 60 } else { 200 }) == 0 {
             return Reply::error(400, "invalid_request_error", "a fault of the test");
         }
         let rests = || Reply::text("I rest.").delay(delay);
-        let Some(writer) = name.strip_prefix('w').and_then(|it| it.parse::<usize>().ok()) else {
+        let Some(writer) = self.writers.iter().position(|it| it == name) else {
             return rests();
         };
         let (from, until) = {
@@ -242,14 +265,14 @@ impl Cast {
     }
 
     fn recipient(&self, of: &str) -> String {
-        if self.readers > 0 {
-            return format!("r{}", self.dice.below(self.readers));
+        if !self.readers.is_empty() {
+            return self.readers[self.dice.below(self.readers.len())].clone();
         }
         loop {
-            let to = match self.dice.below(self.writers + 2) {
+            let to = match self.dice.below(self.writers.len() + 2) {
                 0 => "*".to_owned(),
                 1 => "team-lead".to_owned(),
-                number => format!("w{}", number - 2),
+                number => self.writers[number - 2].clone(),
             };
             if to != of {
                 return to;
@@ -268,7 +291,7 @@ struct Play {
 impl Play {
     fn new(cast: Cast, place: &'static str) -> Self {
         let cast = Arc::new(cast);
-        cast.state.lock().sent = vec![0; cast.writers];
+        cast.state.lock().sent = vec![0; cast.writers.len()];
         let model = Arc::clone(&cast);
         let program = Program::with_forgetful_handler(move |request| model.answer(request));
         let careful =
@@ -305,7 +328,7 @@ impl Play {
     fn live(&self, is_first: bool, dice: &Dice, lead_dies: bool) {
         let mut child = self.start(is_first);
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let all = self.cast.writers * usize::try_from(self.cast.most).unwrap();
+        let all = self.cast.writers.len() * usize::try_from(self.cast.most).unwrap();
         let (mut next, last) = (5 + dice.below(30), 20 + dice.below(100 + 2 * all));
         for (at, line) in lines.enumerate() {
             if line.is_err() || lead_dies && at == last {
@@ -340,6 +363,17 @@ impl Play {
         self.calm_life(when)
     }
 
+    /// A life in which no agent has anything to do: what is on disk is the whole state, and says so again.
+    fn replay(&self, before: &[Record], when: &str) {
+        self.cast.state.lock().sent.fill(self.cast.most);
+        let end = ended(self.start(false).wait_with_output().unwrap());
+        assert_eq!(end.code, Some(0), "{when}: {}\n{}", end.stdout, end.stderr);
+        self.no_member_is_left();
+        let after = records(&self.program);
+        let state = |records: &[Record]| records.iter().map(Record::state).collect::<Vec<_>>();
+        assert_eq!(state(before), state(&after), "{when}: a replay gives the same state");
+    }
+
     fn calm_life(&self, when: &str) -> Vec<Record> {
         let mut state = self.cast.state.lock();
         (state.is_calm, state.wakes_all) = (true, true);
@@ -356,15 +390,16 @@ fn check(records: &[Record], when: &str) {
     member_mail::ends_are_told_once(records, when);
 }
 
-/// Plays a team; gives the number of questions to its lead.
-fn play(seed: u64) -> usize {
+/// Plays a team; adds what happened to a tally.
+fn play(seed: u64, tally: &mut Tally) {
     let dice = Dice::new(seed);
-    let place = PLACES[dice.below(PLACES.len())];
+    let place = PLACES[usize::try_from(seed).unwrap() % PLACES.len()];
     let when = format!("seed {seed}, {place}");
+    let writers = 2 + dice.below(3);
     let cast = Cast {
         dice: Dice::new(seed + 1),
-        writers: 2 + dice.below(3),
-        readers: 0,
+        writers: random_names(&dice, writers),
+        readers: Vec::new(),
         most: 3 + dice.below(15) as u64,
         batch: 1 + dice.below(4) as u64,
         is_lively: true,
@@ -374,7 +409,7 @@ fn play(seed: u64) -> usize {
     play.live(true, &dice, dice.chance(60));
     if play.program.transcripts().is_empty() {
         // It died before it had begun.
-        return 0;
+        return;
     }
     check(&records(&play.program), &when);
     if dice.chance(50) {
@@ -386,18 +421,48 @@ fn play(seed: u64) -> usize {
     for record in &records {
         let path = record.path.display();
         assert_eq!(record.waiting(), 0, "{when}: {path} left mail unread, {:?}", record.stoppers());
+        let wrong = record.calls_without_one_result();
+        assert_eq!(wrong, [""; 0], "{when}: {path}");
     }
-    records[0].permission_requests()
+    let seen = tally.entry(place).or_default();
+    member_mail::happened(&records).for_each(|what| *seen.entry(what).or_default() += 1);
+    play.replay(&records, &when);
 }
+
+/// The number of times that something happened, in each place where members run.
+type Tally = BTreeMap<&'static str, BTreeMap<String, usize>>;
+
+/// The events that random teams come to in each place, if enough of them are played.
+const HAPPENINGS: [&str; 8] = [
+    "failed",
+    "idle",
+    "interrupted",
+    "permission_request",
+    "plan_approval_request",
+    "plan_approval_response",
+    "resumed",
+    "shutdown_request",
+];
+/// The number of teams that come to all of that in each place.
+const MANY: u64 = 60;
 
 #[test]
 fn random_teams_in_every_place_keep_their_promises_though_processes_are_killed() {
     // I-3, S-347, S-355, D-62 to D-68, teams.md 10: in this process, processes of their own and panes
+    let mut tally = Tally::new();
     if let Some(seed) = number("CENTURION_TEAM_SEED") {
-        play(seed);
-    } else {
-        let asked: usize = (0..number("CENTURION_TEAM_SEEDS").unwrap_or(9)).map(play).sum();
-        assert!(asked > 0, "no member has asked its lead");
+        return play(seed, &mut tally);
+    }
+    let teams = number("CENTURION_TEAM_SEEDS").unwrap_or(9);
+    (0..teams).for_each(|seed| play(seed, &mut tally));
+    eprintln!("{tally:#?}");
+    let places: Vec<&str> = tally.keys().copied().collect();
+    assert_eq!(places, PLACES);
+    for what in HAPPENINGS {
+        let has_it = |seen: &&BTreeMap<String, usize>| seen.contains_key(what);
+        let count = tally.values().filter(has_it).count();
+        let least = if teams < MANY { 1 } else { PLACES.len() };
+        assert!(count >= least, "{what} happened in {count} places: {tally:#?}");
     }
 }
 
@@ -409,8 +474,8 @@ fn sixteen_writers_in_processes_lose_and_double_nothing_though_processes_are_kil
     let dice = Dice::new(seed);
     let cast = Cast {
         dice: Dice::new(seed + 1),
-        writers: 16,
-        readers: 4,
+        writers: (0..16).map(|number| format!("w{number}")).collect(),
+        readers: (0..4).map(|number| format!("r{number}")).collect(),
         most,
         batch: (most / 10).clamp(1, 200),
         is_lively: false,

@@ -63,11 +63,44 @@ impl Record {
         self.accepted().len() - self.taken_up().len()
     }
 
-    /// The number of questions to the lead whether a call may run.
-    pub(crate) fn permission_requests(&self) -> usize {
-        let queued = self.lines.iter().filter(|line| line["type"] == "queue-operation");
-        let frames = queued.map(|line| &line["origin"]["team"]["frame"]["type"]);
-        frames.filter(|kind| *kind == "permission_request").count()
+    /// The calls that have no result, and those that have two.
+    pub(crate) fn calls_without_one_result(&self) -> Vec<String> {
+        let blocks = || self.lines.iter().flat_map(|line| line["message"]["content"].as_array());
+        let ids = |kind: &str, field: &str| -> Vec<&str> {
+            let found = blocks().flatten().filter(|block| block["type"] == kind);
+            found.filter_map(|block| block[field].as_str()).collect()
+        };
+        let results = ids("tool_result", "tool_use_id");
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        results.into_iter().for_each(|call| *times.entry(call).or_default() += 1);
+        let calls = ids("tool_use", "id").into_iter();
+        let calls = calls.map(|call| (call, times.get(call).copied().unwrap_or_default()));
+        let wrong = calls.filter(|(_, times)| *times != 1);
+        wrong.map(|(call, times)| format!("{call} has {times} results")).collect()
+    }
+
+    /// Names the events of the agent, in one word each: structured messages that it got, resumes and ends.
+    fn happened(&self) -> impl Iterator<Item = String> {
+        let what = |line: &Value| -> Option<String> {
+            let frame = &line["origin"]["team"]["frame"]["type"];
+            let what = match line["subtype"].as_str() {
+                Some("agent_resume") => "resumed",
+                Some("agent_end") => match line["data"]["end"]["outcome"].as_str()? {
+                    "completed" => "idle",
+                    "interrupted" => "interrupted",
+                    _ => "failed",
+                },
+                _ => frame.as_str()?,
+            };
+            Some(what.to_owned())
+        };
+        self.lines.iter().filter_map(what)
+    }
+
+    /// The number of messages that it accepted and read, and of its runs.
+    pub(crate) fn state(&self) -> (PathBuf, usize, usize, usize) {
+        let runs = self.lines.iter().filter(|line| line["subtype"] == "agent_resume").count();
+        (self.path.clone(), self.count(), self.taken_up().len(), runs)
     }
 
     /// The name of the member; `None` is the lead.
@@ -98,6 +131,11 @@ pub(crate) fn records(program: &Program) -> Vec<Record> {
         members.filter(|path| path.extension().is_some_and(|it| it == "jsonl")).collect();
     members.sort();
     std::iter::once(lead).chain(members).map(Record::read).collect()
+}
+
+/// Names the events of all of them.
+pub(crate) fn happened(records: &[Record]) -> impl Iterator<Item = String> {
+    records.iter().flat_map(Record::happened)
 }
 
 /// Accepted mail is in one transcript once; it is read at most once, in the order in which it came, and
