@@ -57,6 +57,11 @@ impl Surroundings {
         Ok(Self { env: Arc::new(env), home, cwd, config_root: None, dirs, scratch: scratch() })
     }
 
+    /// Takes a variable out of the environment that commands get.
+    pub(crate) fn take_variable(&mut self, name: &str) -> Option<String> {
+        Arc::make_mut(&mut self.env).remove(name)
+    }
+
     /// The same with the configuration of another checkout, as `--project-config-root` names it.
     pub(crate) fn configured_by(mut self, root: Option<&Path>) -> anyhow::Result<Self> {
         let Some(given) = root else { return Ok(self) };

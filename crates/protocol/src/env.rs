@@ -17,6 +17,11 @@ impl Env {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// Takes a variable out.
+    pub fn remove(&mut self, name: &str) -> Option<String> {
+        self.0.remove(name)
+    }
+
     /// Whether a switch is on: `1`, `true`, `yes` or `on`.
     pub fn is_on(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| {

@@ -15,21 +15,24 @@ pub struct Usage {
 
 impl Usage {
     pub fn total(&self) -> u64 {
-        self.context() + self.output_tokens
+        self.context().saturating_add(self.output_tokens)
     }
 
     /// Everything the request put before the model.
     pub fn context(&self) -> u64 {
-        self.input_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
+        let written = self.input_tokens.saturating_add(self.cache_creation_input_tokens);
+        written.saturating_add(self.cache_read_input_tokens)
     }
 }
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.input_tokens += other.input_tokens;
-        self.cache_creation_input_tokens += other.cache_creation_input_tokens;
-        self.cache_read_input_tokens += other.cache_read_input_tokens;
-        self.output_tokens += other.output_tokens;
+        // The numbers are of other programs: the sum has a largest value, and no overflow.
+        let add = |sum: &mut u64, more| *sum = sum.saturating_add(more);
+        add(&mut self.input_tokens, other.input_tokens);
+        add(&mut self.cache_creation_input_tokens, other.cache_creation_input_tokens);
+        add(&mut self.cache_read_input_tokens, other.cache_read_input_tokens);
+        add(&mut self.output_tokens, other.output_tokens);
     }
 }
 

@@ -21,16 +21,17 @@ use crate::surroundings::Surroundings;
 /// Works for the lead until that is gone or has no more use for this process.
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     start_logging(args.log_filter(), args.debug_file.as_deref())?;
-    let surroundings = Surroundings::observe()?;
+    let mut surroundings = Surroundings::observe()?;
     let session = args.member.lead_session()?;
-    let ticket = surroundings.env.get(TICKET).context(
+    // It is for this process alone, and no command of the member sees it.
+    let ticket = surroundings.take_variable(TICKET).context(
         "this process was not started by the lead of a team\nhelp: the flags --agent-id and those beside it are for \
          members that a lead starts",
     )?;
     // An interrupt is for the lead, which ends its members.
     let _interrupts = signal(SignalKind::interrupt())?;
     let (link, hearing) =
-        LeadLink::connect(&surroundings.dirs.members_dir(), session, ticket).await?;
+        LeadLink::connect(&surroundings.dirs.members_dir(), session, &ticket).await?;
     match open(surroundings, &link, session).await {
         Ok((session, lasting, _surroundings)) => {
             serve(session, lasting, hearing).await;

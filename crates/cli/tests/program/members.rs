@@ -75,7 +75,7 @@ fn a_member_in_a_process_of_its_own_reports_rests_and_wakes() {
             "thank you",
         ],
         "work": [
-            [bash("echo $PPID > first; echo shown")],
+            [bash("echo $PPID > first; echo shown; env | grep TICKET || echo no tick''et")],
             [says("team-lead", "the first report")],
             "resting",
             [says("team-lead", "the second report")],
@@ -93,7 +93,7 @@ fn a_member_in_a_process_of_its_own_reports_rests_and_wakes() {
     let [of_member] = &stage.agent_transcripts()[..] else {
         panic!("{:?}", stage.agent_transcripts())
     };
-    for line in ["shown", "once more", "\"subtype\":\"agent_end\""] {
+    for line in ["shown", "no ticket", "once more", "\"subtype\":\"agent_end\""] {
         assert!(of_member.contains(line), "{line}: {of_member}");
     }
     assert!(members_in(&stage.program).is_empty(), "no member outlives its lead");

@@ -7,7 +7,7 @@ use crate::host::{Host, control};
 use crate::members::{TEAMS, member, says, told_lead};
 use crate::program::ended;
 use crate::sandboxes::can_confine;
-use crate::stage::{Stage, Told, bash};
+use crate::stage::{Stage, Told, agent, bash};
 
 /// The places where members run.
 const PLACES: [&str; 3] = ["in-process", "process", "tmux"];
@@ -302,5 +302,45 @@ fn a_function_of_a_host_keeps_a_member_at_work_everywhere() {
         let of_member = stage.agent_transcripts().concat();
         assert!(of_member.contains("do more"), "{place}: {of_member}");
         assert!(told_lead(&stage).contains("more done"), "{place}");
+    }
+}
+
+#[test]
+fn what_an_agent_below_a_member_says_and_takes_is_never_the_members_own() {
+    // In a process of its own its messages and claims went out under the member's name
+    let create = json!({"tool": "TaskCreate", "input": {"subject": "one", "description": "d"}});
+    for place in PLACES {
+        let stage = Stage::new(&json!({
+            "lead": [[create], [member("w1", "@@work")], "waiting", "done", "done", "done"],
+            "work": [
+                [agent("@@below", &json!({}))],
+                [says("team-lead", "my own words")],
+                "resting",
+            ],
+            "below": [
+                [says("team-lead", "of one below"), says("*", "to all of you"), task("in_progress")],
+                "below is done",
+            ],
+        }));
+        run(&stage, place, TEAMS, &[]);
+        let lead = told_lead(&stage);
+        let sender = |text: &str| {
+            let lines = lead.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let mut mail = lines.filter(|line| line["type"] == "queue-operation");
+            mail.find(|line| line["content"] == text).map(|line| line["origin"]["from"].clone())
+        };
+        assert_eq!(sender("my own words"), Some(json!("w1")), "{place}: {lead}");
+        assert_eq!(sender("to all of you"), None, "{place}: it is in no team: {lead}");
+        let of_one_below = sender("of one below").map(|from| from.as_str().unwrap().to_owned());
+        match (place, of_one_below) {
+            ("in-process", Some(from)) => assert!(from.starts_with("The agent a"), "{from}"),
+            ("in-process", None) => panic!("{lead}"),
+            // There it reaches no other agent.
+            (_, from) => assert_eq!(from, None, "{place}"),
+        }
+        let session = stage.program.transcripts()[0].file_stem().unwrap().to_owned();
+        let list = format!(".centurion/tasks/{}/log.jsonl", session.to_str().unwrap());
+        let history = std::fs::read_to_string(stage.program.scratch.home().join(list)).unwrap();
+        assert!(history.contains("one") && !history.contains("\"w1\""), "{place}: {history}");
     }
 }

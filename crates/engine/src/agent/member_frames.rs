@@ -19,7 +19,7 @@ use crate::agent::task::{Asker, Denial};
 use crate::definition::spec::AgentSpec;
 use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority};
-use crate::money::budget::{Amount, OverBudget};
+use crate::money::budget::{Amount, OverBudget, not_negative};
 
 /// The most bytes of a frame. A conversation is never sent: what is large is one result or one message.
 pub(crate) const MOST_FRAME: usize = 64 * 1024 * 1024;
@@ -270,6 +270,7 @@ pub(crate) struct RunReport {
     pub(crate) evidence: Evidence,
     pub(crate) total: ReportedUsage,
     pub(crate) last: ReportedUsage,
+    #[serde(deserialize_with = "not_negative")]
     pub(crate) dollars: f64,
     pub(crate) model: String,
     /// True if hooks know that the member stops.

@@ -13,14 +13,25 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 /// Money and tokens that go together, such as those of one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Amount {
+    #[serde(deserialize_with = "not_negative")]
     pub(crate) dollars: f64,
     pub(crate) tokens: u64,
+}
+
+/// Reads an amount of money of another process. One below zero would give others more to spend.
+pub(crate) fn not_negative<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let dollars = f64::deserialize(deserializer)?;
+    if dollars < 0.0 {
+        return Err(D::Error::custom("an amount of money is below zero"));
+    }
+    Ok(dollars)
 }
 
 impl AddAssign for Amount {

@@ -44,15 +44,17 @@ impl UsageTotals {
     ) -> f64 {
         let (cost, usage) = (info.cost_of(reported), &reported.counts);
         let entry = self.by_model.entry(model.to_owned()).or_default();
-        entry.input_tokens += usage.input_tokens;
-        entry.output_tokens += usage.output_tokens;
-        entry.cache_read_input_tokens += usage.cache_read_input_tokens;
-        entry.cache_creation_input_tokens += usage.cache_creation_input_tokens;
-        entry.web_search_requests += reported.web_searches();
-        entry.thinking_tokens += reported.number(["output_tokens_details", "thinking_tokens"]);
-        entry.five_minute_writes +=
-            reported.number(["cache_creation", "ephemeral_5m_input_tokens"]);
-        entry.hour_writes += reported.hour_writes();
+        let count = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        count(&mut entry.input_tokens, usage.input_tokens);
+        count(&mut entry.output_tokens, usage.output_tokens);
+        count(&mut entry.cache_read_input_tokens, usage.cache_read_input_tokens);
+        count(&mut entry.cache_creation_input_tokens, usage.cache_creation_input_tokens);
+        count(&mut entry.web_search_requests, reported.web_searches());
+        let thinking = reported.number(["output_tokens_details", "thinking_tokens"]);
+        count(&mut entry.thinking_tokens, thinking);
+        let short = reported.number(["cache_creation", "ephemeral_5m_input_tokens"]);
+        count(&mut entry.five_minute_writes, short);
+        count(&mut entry.hour_writes, reported.hour_writes());
         entry.cost_usd += cost;
         entry.context_window = info.context_window;
         entry.max_output_tokens = u64::from(info.max_output);

@@ -377,8 +377,8 @@ async fn a_process_that_died_while_its_member_rested_is_replaced_whatever_it_had
 }
 
 #[tokio::test]
-async fn an_agent_below_a_member_neither_plans_nor_ends_in_the_members_name() {
-    // D-64, D-66: in a process of its own the lead took every call for the member's
+async fn an_agent_below_a_member_does_nothing_in_the_members_name() {
+    // D-64, D-66, S-228: in a process of its own the lead took every call for the member's
     let mut joins = member("w1", "@@work");
     joins["input"]["mode"] = json!("plan");
     let scripts = json!({
@@ -393,12 +393,16 @@ async fn an_agent_below_a_member_neither_plans_nor_ends_in_the_members_name() {
         let (_, id) = said.split_once("shutdown-").unwrap();
         let id = format!("shutdown-{}", id.split(['\\', '"']).next().unwrap());
         let answer = json!({"type": "shutdown_response", "request_id": id, "approve": true});
-        let message = json!({"to": "team-lead", "message": answer});
-        for (number, (name, input)) in
-            [("SendMessage", message), ("ExitPlanMode", json!({"plan": "mine"}))]
-                .into_iter()
-                .enumerate()
-        {
+        let calls = [
+            ("SendMessage", json!({"to": "team-lead", "message": answer})),
+            ("SendMessage", json!({"to": "team-lead", "message": "forged"})),
+            ("SendMessage", json!({"to": "*", "message": "forged"})),
+            ("ExitPlanMode", json!({"plan": "mine"})),
+            ("TaskCreate", json!({"subject": "forged", "description": "forged"})),
+            ("TaskUpdate", json!({"taskId": "1", "status": "in_progress"})),
+            ("TaskList", json!({})),
+        ];
+        for (number, (name, input)) in calls.into_iter().enumerate() {
             let call = json!({"id": format!("c{number}"), "name": name, "input": input, "cwd": "/",
                               "is_alone": true, "may_ask": false, "is_below": true,
                               "must_ask": null});
@@ -406,7 +410,7 @@ async fn an_agent_below_a_member_neither_plans_nor_ends_in_the_members_name() {
                 .await;
             let answer: Value = connection.reader.read(SOON).await.unwrap().unwrap();
             let told = answer["Answers"]["answer"]["Done"]["result"].to_string();
-            assert!(told.contains("only the member of the team itself"), "{answer}");
+            assert!(told.contains("only the member itself reaches its team"), "{answer}");
         }
         let own = &begin["agent"];
         let event = json!({"type": "assistant", "agent_id": own, "message": "all refused"});
@@ -415,6 +419,48 @@ async fn an_agent_below_a_member_neither_plans_nor_ends_in_the_members_name() {
     });
     let told = bench.run("@@lead").await;
     assert!(shown(&told).contains("all refused"), "{}", shown(&told));
+    assert!(!shown(&told).contains("forged"), "{}", shown(&told));
+}
+
+#[tokio::test]
+async fn a_member_that_tells_of_impossible_amounts_gives_no_one_more_to_spend() {
+    // I-8: money below zero was taken off what the session had spent
+    let usage = json!({"input_tokens": u64::MAX, "output_tokens": u64::MAX});
+    let used = json!({"Used": {"model": "claude-sonnet-4-5", "usage": usage}});
+    let reserve = |dollars: f64| {
+        let amount = json!({"dollars": dollars, "tokens": 1});
+        json!({"Asks": {"id": 1, "question": {"Reserve": amount}}})
+    };
+    let close = json!({"Closes": {"reservation": 1, "cost": {"dollars": -100.0, "tokens": 0}}});
+    let lies = [
+        vec![reserve(-100.0)],
+        vec![reserve(0.001), close],
+        // More than a number holds, twice: it is counted, and nothing breaks.
+        vec![used.clone(), used],
+    ];
+    for lie in lies {
+        let scripts = json!({
+            "lead": [[member("w1", "@@work")], "waiting", "done"],
+            "work": [],
+        });
+        let said = lie.clone();
+        let bench = played(&scripts, move |caller| {
+            let said = said.clone();
+            async move {
+                let (mut connection, _) = caller.begin().await;
+                for frame in said {
+                    say(&mut connection, &frame).await;
+                }
+                // The lead ends the connection, or this process does.
+                let patience = Patience { until_next: Some(Duration::from_secs(1)), ..SOON };
+                while let Ok(Some(_)) = connection.reader.read::<Value>(patience).await {}
+            }
+        });
+        let told = bench.run("@@lead").await;
+        assert!(told.last_texts("@@lead").contains("its process has ended"), "{lie:?}");
+        let mut spent = told.events.iter().filter_map(|event| event["total_cost_usd"].as_f64());
+        assert!(spent.all(|dollars| dollars >= 0.0), "{lie:?}");
+    }
 }
 
 fn message_to_end(name: &str) -> Value {

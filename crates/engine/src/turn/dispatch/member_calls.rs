@@ -6,8 +6,7 @@ use std::borrow::Cow;
 use centurion_permissions::{Mode, Verdict, canonical_tool_name};
 use centurion_protocol::{Block, ToolUse};
 use centurion_tools::{PreparedCall, ToolContext};
-use serde::Deserialize;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
 
 use super::hooked::{Aside, Company};
@@ -149,9 +148,10 @@ impl Dispatch {
         self.agent.workspace.cwd.lock().clone_from(&asked.cwd);
         let company = if asked.is_alone { Company::Alone } else { Company::WithOthers };
         if LEADS_TOOLS.contains(&call.name.as_str()) {
-            if asked.is_below && speaks_for_member(&call) {
-                let text =
-                    "only the member of the team itself can answer the lead or propose a plan";
+            // They would speak, and take tasks, under the member's name.
+            if asked.is_below {
+                let text = "only the member itself reaches its team from a process of its own: end with what the \
+                    member is to know";
                 return done(Dispatched::error(&call.id, text.to_owned()));
             }
             return done(self.run(&call, prepared, company, cancel).await);
@@ -196,20 +196,6 @@ impl Dispatch {
             }
         }
     }
-}
-
-/// Tells whether a call answers or asks the lead in the member's place: a plan, or a structured message.
-fn speaks_for_member(call: &ToolUse) -> bool {
-    #[derive(Deserialize)]
-    struct Said<'a> {
-        #[serde(borrow)]
-        message: Option<&'a RawValue>,
-    }
-    let is_structured = || {
-        let said = serde_json::from_str::<Said<'_>>(call.input.get()).ok();
-        said.and_then(|said| said.message).is_none_or(|message| !message.get().starts_with('"'))
-    };
-    call.name == "ExitPlanMode" || call.name == "SendMessage" && is_structured()
 }
 
 fn done(dispatched: Dispatched) -> LeadAnswer {
