@@ -190,8 +190,9 @@ fn a_member_whose_process_is_killed_has_failed_and_comes_back_with_the_next_mess
 fn members_end_with_a_lead_that_is_killed_and_a_later_lead_finds_them() {
     // S-355; 10.9: no teammate outlives its lead, and each is told of once
     let stage = Stage::new(&json!({
-        "lead": [[member("w1", "@@work")], "waiting"],
+        "lead": [[member("w1", "@@work"), member("w2", "@@other")], "waiting"],
         "work": [[bash("touch begun; sleep 600")], "never said"],
+        "other": [[bash("touch other; sleep 600")], "never said"],
         "next": [[says("w1", "@@again")], "waiting", "thank you"],
         "again": [[says("team-lead", "here again")], "resting"],
     }));
@@ -199,9 +200,9 @@ fn members_end_with_a_lead_that_is_killed_and_a_later_lead_finds_them() {
     let flags = [&LEADS[..], &["--allowedTools", "Bash"]].concat();
     let mut lead =
         stage.command("@@lead", &[&flags[..], &["--session-id", id]].concat()).spawn().unwrap();
-    let begun = stage.program.scratch.project().join("begun");
-    eventually("the member's work", || begun.exists().then_some(()));
-    assert_eq!(members_in(&stage.program).len(), 1);
+    let begun = ["begun", "other"].map(|file| stage.program.scratch.project().join(file));
+    eventually("the members' work", || begun.iter().all(|file| file.exists()).then_some(()));
+    assert_eq!(members_in(&stage.program).len(), 2);
     signal(&lead, "-9");
     lead.wait().unwrap();
     eventually("the end of the members", || members_in(&stage.program).is_empty().then_some(()));
@@ -212,7 +213,15 @@ fn members_end_with_a_lead_that_is_killed_and_a_later_lead_finds_them() {
     let interrupted = lead
         .lines()
         .filter(|line| line.contains("\"type\":\"user\"") && line.contains("interrupted"));
-    assert_eq!(interrupted.count(), 1, "{lead}");
+    assert_eq!(interrupted.count(), 2, "each once: {lead}");
+    // Observers of the later lead know w1 from its beginning there, and hear nothing of w2, which did nothing.
+    let started = told.of("task_started");
+    let [begun] = &started[..] else { panic!("{started:?}") };
+    assert_eq!(begun["name"], "w1");
+    for kind in ["task_updated", "task_notification"] {
+        let foreign = told.of(kind).into_iter().find(|it| it["task_id"] != begun["task_id"]);
+        assert_eq!(foreign, None, "{kind} is about w1");
+    }
 }
 
 #[test]

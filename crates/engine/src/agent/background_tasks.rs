@@ -32,6 +32,11 @@ pub(crate) fn enter(shared: &Arc<Shared>, entry: BackgroundTask) {
     tell_soon(shared);
 }
 
+/// Tells whether something is on the list, so that observers know of it.
+pub(crate) fn has(shared: &Shared, id: &str) -> bool {
+    shared.background.list().contains_key(&TaskId::new(id))
+}
+
 /// Takes something off the list, if it is there.
 pub(crate) fn leave(shared: &Arc<Shared>, id: &TaskId) {
     if shared.background.list().shift_remove(id).is_some() {

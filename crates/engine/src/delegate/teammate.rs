@@ -176,7 +176,8 @@ pub(super) fn settle_team(shared: &Shared, task: &Task) {
 /// Shows observers that a member begins, or continues after a rest.
 pub(super) fn show_started(shared: &Arc<Shared>, task: &Task, beginning: RunStart) {
     let (run, task_id) = (task.run(), task.id.to_string());
-    if beginning == RunStart::Resumed {
+    // One that comes back to the team, or has begun in an earlier process, is new to them.
+    if beginning == RunStart::Resumed && background_tasks::has(shared, &task_id) {
         return show_status(shared, task, "running", None);
     }
     let name = task.spec.name.as_deref().unwrap_or_default();
@@ -223,7 +224,8 @@ fn show_status(shared: &Shared, task: &Task, status: &'static str, error: Option
 /// Shows observers that members at rest end with the session.
 pub(crate) fn show_dissolved(shared: &Arc<Shared>) {
     let Some(team) = &shared.delegation.team else { return };
-    for task in team.members() {
+    let known = team.members().into_iter();
+    for task in known.filter(|task| background_tasks::has(shared, task.id.as_str())) {
         let rests = task.end().filter(|end| end.stopped_by != Some(Stopper::Session));
         if let Some(end) = rests {
             let run = task.run();
