@@ -386,3 +386,29 @@ async fn mail_to_a_member_that_the_user_stopped_is_refused_and_begins_nothing() 
     assert!(mail.contains("w1 has left the team: the user stopped it"), "{mail}");
     assert!(!mail.contains("SendMessage with to"), "the lead cannot bring it back: {mail}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_to_end_for_which_the_lead_has_no_room_is_no_answer() {
+    // It counted as given, and the lead never heard of it
+    let refuses = json!({"type": "shutdown_response", "request_id": REQUEST, "approve": false, "reason": "not yet"});
+    let flood = message("team-lead", &"x".repeat(9 << 20));
+    let told = team(&json!({
+        "lead": [
+            [member("w1", "@@work"), member("w2", "@@rest"), member("w3", "@@rest")], "waiting",
+            [asks_to_end("w1"), message("w2", "@@flood"), message("w3", "@@flood")],
+            {"text": "busy", "latency_ms": 30_000}, "done", "done", "done",
+        ],
+        "work": [
+            [message("team-lead", "ready")], "resting",
+            {"blocks": [structured("team-lead", &refuses)], "latency_ms": 5_000},
+            "working on", "working on",
+        ],
+        "rest": ["resting"],
+        "flood": [[flood], "resting"],
+    }))
+    .run("@@lead")
+    .await;
+    let of_w1 = of_agent(&told, "w1").last().unwrap().texts().join("\n");
+    assert!(of_w1.contains("team-lead cannot be told: too much waits unread"), "{of_w1}");
+    assert!(!of_w1.contains("Continuing to work"), "{of_w1}");
+}

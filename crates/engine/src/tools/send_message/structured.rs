@@ -165,7 +165,16 @@ impl Sending<'_> {
             summary: "goes on working",
             frame: Some(frame.clone()),
         };
-        Recipient::Main.deliver(self.shared, self.caller, &letter, self.call)?;
+        let delivered = Recipient::Main.deliver(self.shared, self.caller, &letter, self.call);
+        if !delivered.as_ref().is_ok_and(Delivered::is_accepted) {
+            // The lead still waits for the answer.
+            let _ = self.team.ask_to_end(task, id);
+        }
+        if !delivered?.is_accepted() {
+            return Err(ToolError::failed(format!(
+                "{LEAD} cannot be told: too much waits unread for it. Answer again later"
+            )));
+        }
         let message = format!("Shutdown rejected. Reason: \"{reason}\". Continuing to work.");
         Ok(receipt(json!({"success": true, "message": message, "request_id": id})))
     }
