@@ -120,6 +120,8 @@ mod skills;
 mod summaries;
 #[path = "story/team_attacks.rs"]
 mod team_attacks;
+#[path = "story/team_definitions.rs"]
+mod team_definitions;
 #[path = "story/teams.rs"]
 mod teams;
 #[path = "story/tools.rs"]

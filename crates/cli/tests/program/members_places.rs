@@ -108,3 +108,60 @@ fn the_server_of_two_members_outside_of_tmux_goes_with_their_lead() {
     let is_tmuxs = |it: &std::fs::DirEntry| it.file_name().to_string_lossy().starts_with("tmux-");
     assert!(!directories.filter(is_tmuxs).any(left), "its socket goes with it");
 }
+
+/// Callers at the socket of a lead that say nothing, nonsense, more than a frame may have, or one letter at a time, from many
+/// processes, until a file `over` is there.
+const FLOOD: &str = r"
+import os, socket, stat, time
+project = os.getcwd()
+os.chdir(os.path.expanduser('~/.centurion/members'))
+name = next(name for name in os.listdir('.') if stat.S_ISSOCK(os.stat(name).st_mode))
+begins = [b'', b'\n' * 10, b'\xff' * 4096, b'{\x22Hello\x22:{\x22ticket\x22:\x22']
+for number in range(24):
+    if os.fork() == 0:
+        callers = []
+        for begin in begins * 3:
+            try:
+                caller = socket.socket(socket.AF_UNIX)
+                caller.settimeout(1)
+                caller.connect(name)
+                callers.append(caller)
+                caller.send(begin)
+            except OSError:
+                pass
+        open(project + f'/caller{number}', 'w').close()
+        while not os.path.exists(project + '/over'):
+            for caller in callers:
+                try:
+                    caller.send(b'x')
+                except OSError:
+                    pass
+            time.sleep(0.05)
+        os._exit(0)
+while not all(os.path.exists(project + f'/caller{number}') for number in range(24)):
+    time.sleep(0.02)
+open(project + '/flooded', 'w').close()
+";
+
+#[test]
+fn callers_that_flood_the_socket_of_a_lead_keep_no_member_out() {
+    // Strange processes of the same user: half open, slow, garbage, too many
+    let stage = Stage::new(&json!({
+        "lead": [
+            [member("w1", "@@work")],
+            [bash("python3 flood.py & until [ -e flooded ]; do sleep 0.02; done")],
+            [member("w2", "@@other")],
+            "waiting", "heard", "heard",
+        ],
+        "work": [[bash("until [ -e over ]; do sleep 0.02; done")], [says("team-lead", "from the first")], "resting"],
+        "other": [[bash("touch over")], [says("team-lead", "from the second")], "resting"],
+    }));
+    stage.program.scratch.write("flood.py", FLOOD);
+    let flags = ["--settings", TEAMS, "--teammate-mode", "process", "--allowedTools", "Bash"];
+    stage.run("@@lead", &flags).assert_code(0);
+    let lead = told_lead(&stage);
+    for report in ["from the first", "from the second"] {
+        assert!(lead.contains(report), "{lead}");
+    }
+    eventually("the end of the members", || members_in(&stage.program).is_empty().then_some(()));
+}

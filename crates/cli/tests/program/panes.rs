@@ -383,6 +383,31 @@ fn the_pane_that_is_named_is_the_one_that_there_is_after_an_earlier_one_was_kill
 }
 
 #[test]
+fn a_program_that_takes_the_place_of_a_member_in_its_pane_is_no_member_and_is_left_alone() {
+    // teams.md 10.9, 11.19: a pane is still there, and its member is not
+    let more = json!({
+        "lead": [
+            [member("w1", "@@work")],
+            [bash(ENDED)],
+            [says("w1", "@@again")],
+            "waiting", "done", "done",
+        ],
+        "again": [[says("team-lead", "in a pane of its own")], "resting"],
+    });
+    let beside = Beside::new("replaced", &json!([]), &more);
+    let child = beside.start();
+    let pane = beside.tmux.members_pane();
+    beside.tmux.run(&["respawn-pane", "-k", "-t", &pane, "exec sleep 3600"]);
+    end(child);
+    let told = told_lead(&beside.stage);
+    assert!(told.contains("its pane was closed, or the process in it ended"), "{told}");
+    assert!(told.contains("in a pane of its own"), "{told}");
+    let running =
+        beside.tmux.run(&["list-panes", "-a", "-F", "#{pane_id} #{pane_current_command}"]);
+    assert!(running.lines().any(|line| line == format!("{pane} sleep")), "{running}");
+}
+
+#[test]
 fn a_member_whose_server_of_tmux_is_killed_comes_back_with_the_next_message() {
     // teams.md 10.9
     let stage = Stage::new(&json!({

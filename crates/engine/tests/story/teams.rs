@@ -66,7 +66,7 @@ impl Told {
         self.asked.iter().filter(|asked| asked.agent.is_none()).count()
     }
 
-    fn data_of(&self, status: &str) -> Vec<&Value> {
+    pub(crate) fn data_of(&self, status: &str) -> Vec<&Value> {
         let users = self.of("user", None).into_iter();
         users
             .map(|event| &event["tool_use_result"])
