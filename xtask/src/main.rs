@@ -8,6 +8,7 @@ mod fuzz;
 mod names;
 mod needs;
 mod run;
+mod storm;
 mod test;
 
 use anyhow::{Result, bail};
@@ -22,6 +23,7 @@ usage: cargo xtask <command>
   names [--fix]                     check the tests that the documents name, or correct their names
   lint                              formatting and clippy, warnings are errors
   fuzz [--seconds N] [TARGET]       build the fuzz targets and run each (default 60 s)
+  storm [--messages N]              16 members write to 4 (default 10000 each) while processes are killed
   dist                              build what is shipped and check its size
   bench                             measure how quickly what is shipped starts";
 
@@ -35,6 +37,7 @@ fn main() -> Result<()> {
         ["names", "--fix"] => names::check(Wrong::Correct),
         ["lint"] => test::lint(),
         ["fuzz", options @ ..] => fuzz::fuzz(&fuzz::Options::parse(options)?),
+        ["storm", options @ ..] => storm::storm(storm::messages(options)?),
         ["dist"] => dist::dist().map(|_| ()),
         ["bench"] => dist::bench(),
         ["help" | "--help" | "-h"] => {
