@@ -4,9 +4,10 @@
 //! `cargo bench -p centurion --bench members` prints each as a ratio of its target, and fails above one.
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
-use std::io::{BufRead as _, BufReader, Lines, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use centurion_testkit::{Recorded, Reply, Scratch, Server, sse};
@@ -20,6 +21,8 @@ const BATCH: usize = 100;
 const ANSWERS: usize = 20;
 const ROUNDS: usize = 3;
 
+/// The longest wait for a turn, for the end of a round and for the end of the program: longer, and something hangs.
+const LONGEST_WAIT: Duration = Duration::from_mins(2);
 const LONGEST_WAY: Duration = Duration::from_millis(2);
 const MOST_FOR_MESSAGE: Duration = Duration::from_micros(100);
 
@@ -71,8 +74,9 @@ impl Cast {
 /// The lead, as its host drives it.
 struct Lead {
     child: Child,
-    stdin: ChildStdin,
-    lines: Lines<BufReader<ChildStdout>>,
+    stdin: Option<ChildStdin>,
+    /// The ends of its turns. Its output is read all the time: a lead whose host does not read waits for it.
+    results: Receiver<()>,
     cast: Arc<Mutex<Cast>>,
     scratch: Scratch,
     _server: Server,
@@ -98,13 +102,24 @@ impl Lead {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program");
-        let stdin = child.stdin.take().expect("its input");
+        let stdin = child.stdin.take();
         let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-        Self { child, stdin, lines, cast, scratch, _server: server }
+        let (ended, results) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let event: Value = serde_json::from_str(&line).expect("JSON");
+                if event["type"] == "result" && ended.send(()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, stdin, results, cast, scratch, _server: server }
     }
 
     /// Has the lead make these calls, and waits until its turn and all that comes of it are over.
     fn say(&mut self, calls: impl FnOnce(&mut Cast) -> Vec<Value>) {
+        // Results of turns that a notice had the lead take meanwhile.
+        while self.results.try_recv().is_ok() {}
         {
             let mut cast = self.cast.lock();
             cast.planned = calls(&mut cast);
@@ -113,13 +128,18 @@ impl Lead {
             (cast.spoken, cast.heard) = (None, None);
         }
         let message = json!({"type": "user", "message": {"role": "user", "content": "Go on."}});
-        writeln!(self.stdin, "{message}").expect("a lead that listens");
-        loop {
-            let line = self.lines.next().expect("an event").expect("a line");
-            let event: Value = serde_json::from_str(&line).expect("JSON");
-            if event["type"] == "result" {
-                return;
-            }
+        let stdin = self.stdin.as_mut().expect("an open input");
+        writeln!(stdin, "{message}").expect("a lead that listens");
+        self.results.recv_timeout(LONGEST_WAIT).expect("the end of the lead's turn");
+    }
+
+    /// Ends the session and waits for the end of the program.
+    fn end(mut self) {
+        drop(self.stdin.take());
+        let until = Instant::now() + LONGEST_WAIT;
+        while self.child.try_wait().expect("a child").is_none() {
+            assert!(Instant::now() < until, "the lead did not end");
+            std::thread::sleep(Duration::from_millis(20));
         }
     }
 
@@ -179,7 +199,7 @@ impl Lead {
             self.say(|cast| {
                 vec![cast.call("SendMessage", json!({"to": "writer", "message": "Write."}))]
             });
-            let until = Instant::now() + Duration::from_mins(2);
+            let until = Instant::now() + LONGEST_WAIT;
             loop {
                 let used = self.used();
                 std::thread::sleep(Duration::from_millis(300));
@@ -195,6 +215,14 @@ impl Lead {
         }
         times.sort();
         times[ROUNDS / 2]
+    }
+}
+
+impl Drop for Lead {
+    fn drop(&mut self) {
+        // It has ended, but where an assertion failed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -217,8 +245,7 @@ fn main() -> ExitCode {
     std::thread::sleep(Duration::from_secs(1));
     let way = lead.wake();
     let message = lead.write();
-    drop(lead.stdin);
-    lead.child.wait().expect("its end");
+    lead.end();
     let ratios = [
         ratio(
             "a message to a member at rest in a process of its own is read after",
