@@ -1,5 +1,6 @@
 //! The command line: what may be typed, checked as far as it can be without looking at anything else.
 
+mod error;
 mod foreign;
 mod reach;
 
@@ -12,6 +13,7 @@ use centurion_permissions::Mode;
 use centurion_protocol::{Effort, RecordId, SessionId, Thinking};
 use clap::{Args, Parser, ValueEnum};
 
+pub(crate) use self::error::{FlagConflict, ValueError};
 use self::foreign::ForeignArgs;
 pub(crate) use self::reach::ReachArgs;
 use crate::configuration::SettingsArgs;
@@ -419,13 +421,11 @@ pub(crate) enum PromptTool {
 }
 
 impl PromptTool {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, ValueError> {
         match text {
             "stdio" => Ok(Self::Stdio),
             tool if tool.starts_with("mcp__") => Ok(Self::Tool(tool.to_owned())),
-            other => {
-                Err(format!("`{other}` is neither `stdio` nor a tool such as mcp__server__tool"))
-            }
+            other => Err(ValueError::PromptTool(other.to_owned())),
         }
     }
 
@@ -435,36 +435,33 @@ impl PromptTool {
     }
 }
 
-fn model_name(text: &str) -> Result<String, String> {
+fn model_name(text: &str) -> Result<String, ValueError> {
     let name = text.trim();
     if name.is_empty() || name.ends_with(':') {
-        return Err("the name of a model is missing".to_owned());
+        return Err(ValueError::ModelName);
     }
     Ok(name.to_owned())
 }
 
-pub(crate) fn session_id(text: &str) -> Result<SessionId, String> {
-    text.parse().map_err(|_| {
-        "an id such as 7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11 is needed; `centurion sessions` lists them".to_owned()
-    })
+pub(crate) fn session_id(text: &str) -> Result<SessionId, ValueError> {
+    text.parse().map_err(|_| ValueError::SessionId)
 }
 
-fn named_session(text: &str) -> Result<NamedSession, String> {
+fn named_session(text: &str) -> Result<NamedSession, ValueError> {
     let title = || session_name(text).map(NamedSession::Title);
     text.trim().parse().map(NamedSession::Id).or_else(|_| title())
 }
 
-fn session_name(text: &str) -> Result<String, String> {
+fn session_name(text: &str) -> Result<String, ValueError> {
     let name = text.trim();
     if name.is_empty() || name.contains('\n') {
-        return Err("a name on one line is needed".to_owned());
+        return Err(ValueError::SessionName);
     }
     Ok(name.to_owned())
 }
 
-fn record_id(text: &str) -> Result<RecordId, String> {
-    text.parse()
-        .map_err(|_| "the id of a message is needed, as events and transcripts have it".to_owned())
+fn record_id(text: &str) -> Result<RecordId, ValueError> {
+    text.parse().map_err(|_| ValueError::RecordId)
 }
 
 /// By which window conversations are made shorter.
@@ -475,7 +472,7 @@ pub(crate) enum AutoCompact {
     Window(u64),
 }
 
-fn window(text: &str) -> Result<AutoCompact, String> {
+fn window(text: &str) -> Result<AutoCompact, ValueError> {
     if text.eq_ignore_ascii_case("auto") {
         return Ok(AutoCompact::Auto);
     }
@@ -486,21 +483,19 @@ fn window(text: &str) -> Result<AutoCompact, String> {
     };
     let tokens = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
     let tokens = tokens.filter(|tokens| *tokens > 0);
-    tokens
-        .map(AutoCompact::Window)
-        .ok_or_else(|| "tokens are needed, such as 200k, or auto".to_owned())
+    tokens.map(AutoCompact::Window).ok_or(ValueError::Window)
 }
 
-fn money(text: &str) -> Result<f64, String> {
+fn money(text: &str) -> Result<f64, ValueError> {
     match text.parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
-        _ => Err("an amount in dollars is needed, such as 2.50".to_owned()),
+        _ => Err(ValueError::Money),
     }
 }
 
 impl RunArgs {
-    /// Checks the flags together; `Err` is a message for the person who typed them.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Checks the flags together.
+    pub(crate) fn check(&self) -> Result<(), FlagConflict> {
         let (format, session) = (&self.format, &self.session);
         let streams = format.output_format == OutputFormat::StreamJson;
         let resumes = session.continue_last || session.resume.is_some();
@@ -558,7 +553,7 @@ impl RunArgs {
             ),
         ];
         match rules.into_iter().find(|(is_broken, _)| *is_broken) {
-            Some((_, message)) => Err(message.to_owned()),
+            Some((_, message)) => Err(FlagConflict(message)),
             None => Ok(()),
         }
     }

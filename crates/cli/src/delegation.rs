@@ -31,7 +31,7 @@ use centurion_team::TeamName;
 use clap::Args;
 
 use crate::agents::sources::{self, AgentArgs, Brought};
-use crate::args::RunArgs;
+use crate::args::{RunArgs, ValueError};
 use crate::configuration::Configuration;
 use crate::mcp;
 use crate::output::note;
@@ -86,9 +86,8 @@ pub(crate) struct DelegationArgs {
     pub(crate) proactive: bool,
 }
 
-fn teammate_mode(word: &str) -> Result<TeammateMode, String> {
-    TeammateMode::named(word)
-        .ok_or_else(|| "one of in-process, process, tmux and auto is needed".to_owned())
+fn teammate_mode(word: &str) -> Result<TeammateMode, ValueError> {
+    TeammateMode::named(word).ok_or(ValueError::TeammateMode)
 }
 
 /// The plugins of a run.

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use thiserror::Error;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio_util::sync::CancellationToken;
 
@@ -213,7 +214,7 @@ impl Input {
                         open.get(&id).into_iter().for_each(CancellationToken::cancel);
                         continue;
                     }
-                    Err(problem) => problem,
+                    Err(error) => error.to_string(),
                 },
                 Ok(HostLine::TooLong) => format!("it has more than {LONGEST_LINE} bytes"),
                 Err(error) => {
@@ -260,17 +261,16 @@ impl Input {
     }
 
     /// Acts on a line; a request that it is, is for the caller to have answered.
-    fn take(&self, line: &[u8]) -> Result<Taken, String> {
+    fn take(&self, line: &[u8]) -> Result<Taken, LineError> {
         if line.len() > MOST_VALUES && JsonShape::of(line).values > MOST_VALUES {
-            return Err(format!("it has more than {MOST_VALUES} values"));
+            return Err(LineError::TooManyValues);
         }
-        let wrong = |error: serde_json::Error| error.to_string();
         let text = line;
-        let line: InputLine = serde_json::from_slice(text).map_err(wrong)?;
+        let line: InputLine = serde_json::from_slice(text)?;
         let kind = line.kind;
         match (kind.as_str(), RequestId::read(line.request_id)) {
             ("user", _) => {
-                let line: MessageLine = serde_json::from_slice(text).map_err(wrong)?;
+                let line: MessageLine = serde_json::from_slice(text)?;
                 self.take_message(&line)?;
                 Ok(Taken::Done)
             }
@@ -282,14 +282,13 @@ impl Input {
                 // Requests of the program have texts as ids.
                 let has_id = |it: &Value| it.get("request_id").is_some_and(Value::is_string);
                 let response = line.response.filter(has_id);
-                let wrong = || "a control_response needs a response with a request_id".to_owned();
-                self.control.take_response(response.ok_or_else(wrong)?);
+                self.control.take_response(response.ok_or(LineError::Response)?);
                 Ok(Taken::Done)
             }
             ("keep_alive", _) => Ok(Taken::Done),
             ("control_cancel_request", Some(id)) => Ok(Taken::Withdrawal { id }),
             ("control_request" | "control_cancel_request", None) => {
-                Err(format!("a {kind} needs a request_id that is a text or a number"))
+                Err(LineError::RequestId(kind.clone()))
             }
             // A host may be newer than we are: what it says besides is no garbage.
             (kind, _) => {
@@ -303,12 +302,10 @@ impl Input {
     }
 
     /// Hands what a host says to the session.
-    fn take_message(&self, line: &MessageLine) -> Result<(), String> {
-        let Some(message) = &line.message else {
-            return Err("a user line needs a message with content".to_owned());
-        };
+    fn take_message(&self, line: &MessageLine) -> Result<(), LineError> {
+        let message = line.message.as_ref().ok_or(LineError::NoMessage)?;
         if let Some(role) = message.role.as_ref().filter(|role| *role != "user") {
-            return Err(format!("a user line cannot have a message of the role `{role}`"));
+            return Err(LineError::Role(role.clone()));
         }
         let mut blocks = blocks(&message.content)?;
         let mut manner = line.manner();
@@ -316,7 +313,7 @@ impl Input {
         manner.pastes = pastes.len();
         blocks.extend(pastes);
         if blocks.is_empty() {
-            return Err("the message is empty".to_owned());
+            return Err(LineError::Empty);
         }
         let priority = field("priority", line.priority.as_ref()).unwrap_or(Priority::Next);
         let id = field("uuid", line.uuid.as_ref()).unwrap_or_else(|| self.world.record_id());
@@ -356,6 +353,31 @@ const LONGEST_LINE: usize = 64 * 1024 * 1024;
 
 /// The most values of a line: each takes far more memory than text.
 const MOST_VALUES: usize = 200_000;
+
+/// The reason that a line of the host is left out.
+#[derive(Debug, Error)]
+enum LineError {
+    #[error("it has more than {MOST_VALUES} values")]
+    TooManyValues,
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error("a {0} needs a request_id that is a text or a number")]
+    RequestId(String),
+    #[error("a control_response needs a response with a request_id")]
+    Response,
+    #[error("a user line needs a message with content")]
+    NoMessage,
+    #[error("a user line cannot have a message of the role `{0}`")]
+    Role(String),
+    #[error("content is neither a text nor a list: {0}")]
+    Content(serde_json::Error),
+    #[error("a block was not understood: {0}")]
+    Block(serde_json::Error),
+    #[error("a user message may hold text, image and document blocks (base64) only")]
+    Kind,
+    #[error("the message is empty")]
+    Empty,
+}
 
 /// The kind of a line.
 enum Taken {
@@ -421,14 +443,14 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 }
 
 /// The content of a message: a text, or blocks that a person can bring.
-fn blocks(content: &RawValue) -> Result<Vec<Block>, String> {
+fn blocks(content: &RawValue) -> Result<Vec<Block>, LineError> {
     let parts: Vec<Block> = if let Ok(text) = serde_json::from_str::<String>(content.get()) {
         vec![Block::Text(text)]
     } else {
-        let parts: Vec<Box<RawValue>> = serde_json::from_str(content.get())
-            .map_err(|error| format!("content is neither a text nor a list: {error}"))?;
+        let parts: Vec<Box<RawValue>> =
+            serde_json::from_str(content.get()).map_err(LineError::Content)?;
         let parsed: Result<_, _> = parts.iter().map(|part| Block::parse(part)).collect();
-        parsed.map_err(|error| format!("a block was not understood: {error}"))?
+        parsed.map_err(LineError::Block)?
     };
     let is_blank = |block: &Block| matches!(block, Block::Text(text) if text.trim().is_empty());
     let blocks: Vec<Block> = parts.into_iter().filter(|block| !is_blank(block)).collect();
@@ -436,9 +458,7 @@ fn blocks(content: &RawValue) -> Result<Vec<Block>, String> {
         matches!(block, Block::Text(_) | Block::Image { .. } | Block::Document { .. })
     };
     if !blocks.iter().all(is_a_persons) {
-        return Err(
-            "a user message may hold text, image and document blocks (base64) only".to_owned()
-        );
+        return Err(LineError::Kind);
     }
     Ok(blocks)
 }

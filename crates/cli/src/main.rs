@@ -118,8 +118,8 @@ fn run() -> anyhow::Result<ExitCode> {
         }
         Some("worktrees") => command(|args| block_on(worktrees::run(args))),
         _ => parsed(std::env::args_os(), |args: RunArgs| {
-            if let Err(message) = args.check() {
-                output::complain(&anyhow::anyhow!("{message}\nhelp: centurion --help"));
+            if let Err(conflict) = args.check() {
+                output::complain(&anyhow::anyhow!("{conflict}\nhelp: centurion --help"));
                 return Ok(ExitCode::from(USAGE));
             }
             if args.member.is_member() {

@@ -1,10 +1,11 @@
 //! The capabilities of this machine to confine a command.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::namespaces::Processes;
 use crate::{Network, devices, filter, namespaces, processes, system};
@@ -137,20 +138,28 @@ fn try_bubblewrap() -> Bubblewrap {
     };
     match run_bubblewrap(&path) {
         Ok(()) => Bubblewrap::Works(path),
-        Err(reason) => Bubblewrap::Broken { path, reason },
+        Err(error) => Bubblewrap::Broken { path, reason: error.to_string() },
     }
 }
 
-fn run_bubblewrap(path: &Path) -> Result<(), String> {
+/// A bubblewrap that cannot confine anything here, with what it says about it.
+#[derive(Debug, Error)]
+enum BubblewrapError {
+    #[error(transparent)]
+    Start(#[from] io::Error),
+    #[error("{0}")]
+    Failed(String),
+}
+
+fn run_bubblewrap(path: &Path) -> Result<(), BubblewrapError> {
     let attempt = Command::new(path)
         .args(crate::bubblewrap::BASE)
         .args(["--unshare-net", "--", "/proc/self/exe", "--version"])
         .stdin(Stdio::null())
-        .output()
-        .map_err(|error| error.to_string())?;
+        .output()?;
     if attempt.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&attempt.stderr);
-    Err(said.lines().next().unwrap_or("it says nothing").to_owned())
+    Err(BubblewrapError::Failed(said.lines().next().unwrap_or("it says nothing").to_owned()))
 }

@@ -25,7 +25,7 @@ fn a_tool_allows_changes_and_denies_calls() {
     assert_eq!(program.scratch.read("good.txt"), "Write toolu_0", "what the tool made of it");
     let results = results(&ended);
     assert!(results[1].contains("not in this house"), "{}", results[1]);
-    assert!(results[2].contains("what mcp__perm__approve answered is no JSON"), "{}", results[2]);
+    assert!(results[2].contains("the answer of mcp__perm__approve is no JSON"), "{}", results[2]);
     for denied in ["bad.txt", "odd.txt"] {
         assert!(!program.scratch.project().join(denied).exists());
     }

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::Routes;
 use super::domains::Domains;
-use super::request::{Head, Request};
+use super::request::{Head, HeadError, Request};
 
 /// The longest head of a request.
 const LONGEST_HEAD: usize = 64 * 1024;
@@ -20,11 +20,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) async fn serve(mut client: TcpStream, routes: &Routes) -> io::Result<()> {
     let (request, rest) = match timeout(PATIENCE, read_request(&mut client)).await {
-        Ok(Ok(Asked::Request(request, rest))) => (request, rest),
-        Ok(Ok(Asked::Refused(why))) => return refuse(&mut client, "400 Bad Request", why).await,
+        Ok(Ok(Ok(request))) => request,
+        Ok(Ok(Err(error))) => {
+            return refuse(&mut client, "400 Bad Request", &error.to_string()).await;
+        }
         Ok(Err(error)) => return Err(error),
         Err(_) => {
-            return refuse(&mut client, "408 Request Timeout", "the request is incomplete").await;
+            let late = HeadError::Incomplete.to_string();
+            return refuse(&mut client, "408 Request Timeout", &late).await;
         }
     };
     let host = &request.host;
@@ -105,13 +108,10 @@ pub(super) async fn own_proxy(port: u16) -> io::Result<TcpStream> {
     })
 }
 
-/// A client's request, and the bytes that it has sent beyond that.
-enum Asked {
-    Request(Box<Request>, Vec<u8>),
-    Refused(&'static str),
-}
-
-async fn read_request(client: &mut TcpStream) -> io::Result<Asked> {
+/// Reads a client's request, and the bytes that it has sent beyond that.
+async fn read_request(
+    client: &mut TcpStream,
+) -> io::Result<Result<(Box<Request>, Vec<u8>), HeadError>> {
     let mut bytes = Vec::new();
     loop {
         if client.read_buf(&mut bytes).await? == 0 {
@@ -120,12 +120,10 @@ async fn read_request(client: &mut TcpStream) -> io::Result<Asked> {
         match Head::parse(&bytes) {
             Head::Request(request, end) => {
                 let rest = bytes.split_off(end);
-                return Ok(Asked::Request(request, rest));
+                return Ok(Ok((request, rest)));
             }
-            Head::Refused(why) => return Ok(Asked::Refused(why)),
-            Head::Partial if bytes.len() > LONGEST_HEAD => {
-                return Ok(Asked::Refused("the head of the request is too long"));
-            }
+            Head::Refused(error) => return Ok(Err(error)),
+            Head::Partial if bytes.len() > LONGEST_HEAD => return Ok(Err(HeadError::TooLong)),
             Head::Partial => {}
         }
     }

@@ -2,6 +2,7 @@
 
 use centurion_protocol::HostName;
 use httparse::{EMPTY_HEADER, Status};
+use thiserror::Error;
 
 /// The most headers of a request.
 const MOST_HEADERS: usize = 128;
@@ -25,7 +26,30 @@ pub(super) enum Head {
     Partial,
     /// A request, and the offset of the bytes behind it.
     Request(Box<Request>, usize),
-    Refused(&'static str),
+    Refused(HeadError),
+}
+
+/// The reason that a head is refused.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub(super) enum HeadError {
+    #[error("the request is not one of HTTP/1")]
+    Version,
+    #[error("the lines of the request do not end as they must")]
+    LineEnds,
+    #[error("the head of the request is too long")]
+    TooLong,
+    #[error("this is a proxy: ask for https with CONNECT, or for an http address")]
+    NoProxyRequest,
+    #[error("the request is incomplete")]
+    Incomplete,
+    #[error("the host of the request cannot be read")]
+    Host,
+    #[error("the request names its host more than once")]
+    HostTwice,
+    #[error("the request gives its length more than once")]
+    LengthTwice,
+    #[error("the request names two different hosts")]
+    TwoHosts,
 }
 
 impl Head {
@@ -34,22 +58,22 @@ impl Head {
         let mut parsed = httparse::Request::new(&mut headers);
         let end = match parsed.parse(bytes) {
             Ok(Status::Complete(end)) => end,
-            Ok(Status::Partial) if has_loose_line_end(bytes) => return Self::Refused(LINE_ENDS),
+            Ok(Status::Partial) if has_loose_line_end(bytes) => {
+                return Self::Refused(HeadError::LineEnds);
+            }
             Ok(Status::Partial) => return Self::Partial,
-            Err(_) => return Self::Refused("the request is not one of HTTP/1"),
+            Err(_) => return Self::Refused(HeadError::Version),
         };
         // The parser accepts lines that end with a line feed alone, which others read as the middle of a line.
         if bytes.get(..end).is_none_or(has_loose_line_end) {
-            return Self::Refused(LINE_ENDS);
+            return Self::Refused(HeadError::LineEnds);
         }
         match Request::of(&parsed) {
             Ok(request) => Self::Request(Box::new(request), end),
-            Err(why) => Self::Refused(why),
+            Err(error) => Self::Refused(error),
         }
     }
 }
-
-const LINE_ENDS: &str = "the lines of the request do not end as they must";
 
 fn has_loose_line_end(bytes: &[u8]) -> bool {
     let lone_feed = |at: usize| at == 0 || bytes.get(at - 1) != Some(&b'\r');
@@ -62,25 +86,23 @@ fn has_loose_line_end(bytes: &[u8]) -> bool {
 }
 
 impl Request {
-    fn of(parsed: &httparse::Request<'_, '_>) -> Result<Self, &'static str> {
-        const NOT_A_PROXY_REQUEST: &str =
-            "this is a proxy: ask for https with CONNECT, or for an http address";
-        let incomplete = "the request is incomplete";
-        let method = parsed.method.ok_or(incomplete)?;
-        let (target, version) = (parsed.path.ok_or(incomplete)?, parsed.version.ok_or(incomplete)?);
+    fn of(parsed: &httparse::Request<'_, '_>) -> Result<Self, HeadError> {
+        let method = parsed.method.ok_or(HeadError::Incomplete)?;
+        let target = parsed.path.ok_or(HeadError::Incomplete)?;
+        let version = parsed.version.ok_or(HeadError::Incomplete)?;
         let (place, plain) = if method == "CONNECT" {
             (target, None)
         } else {
-            let rest = strip_scheme(target).ok_or(NOT_A_PROXY_REQUEST)?;
+            let rest = strip_scheme(target).ok_or(HeadError::NoProxyRequest)?;
             let (place, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
             let slash = if path.starts_with('/') { "" } else { "/" };
             (place, Some(format!("{slash}{path}")))
         };
-        let (host, port) = authority(place).ok_or("the host of the request cannot be read")?;
+        let (host, port) = authority(place).ok_or(HeadError::Host)?;
         let port = match (port, &plain) {
             (Some(port), _) => port,
             (None, Some(_)) => 80,
-            (None, None) => return Err(NOT_A_PROXY_REQUEST),
+            (None, None) => return Err(HeadError::NoProxyRequest),
         };
         let headers = headers(parsed, &host)?;
         let method = method.to_owned();
@@ -142,22 +164,22 @@ fn strip_scheme(target: &str) -> Option<&str> {
 fn headers(
     parsed: &httparse::Request<'_, '_>,
     host: &HostName,
-) -> Result<Vec<(String, Vec<u8>)>, &'static str> {
+) -> Result<Vec<(String, Vec<u8>)>, HeadError> {
     let is = |name: &str, known: &str| name.eq_ignore_ascii_case(known);
     let count = |known: &str| parsed.headers.iter().filter(|it| is(it.name, known)).count();
     if count("host") > 1 {
-        return Err("the request names its host more than once");
+        return Err(HeadError::HostTwice);
     }
     if count("content-length") > 1
         || count("transfer-encoding") > 1
         || (count("content-length") == 1 && count("transfer-encoding") == 1)
     {
-        return Err("the request gives its length more than once");
+        return Err(HeadError::LengthTwice);
     }
     for header in parsed.headers.iter().filter(|header| is(header.name, "host")) {
         let named = str::from_utf8(header.value).ok().and_then(authority);
         if named.is_none_or(|(named, _)| named != *host) {
-            return Err("the request names two different hosts");
+            return Err(HeadError::TwoHosts);
         }
     }
     Ok(parsed.headers.iter().map(|it| (it.name.to_owned(), it.value.to_vec())).collect())

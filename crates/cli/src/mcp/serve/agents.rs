@@ -77,7 +77,7 @@ impl ServedAgents {
     pub(super) async fn run(&self, input: JsonObject, caller: Caller) -> CallToolResult {
         let request = match Request::parse(input) {
             Ok(request) => request,
-            Err(message) => return failure(message),
+            Err(error) => return failure(error.to_string()),
         };
         match Box::pin(self.work(request, caller)).await {
             Ok(result) => result,
@@ -86,7 +86,7 @@ impl ServedAgents {
     }
 
     async fn work(&self, request: Request, caller: Caller) -> anyhow::Result<CallToolResult> {
-        let directory = request.directory(&self.roots).map_err(anyhow::Error::msg)?;
+        let directory = request.directory(&self.roots)?;
         let surroundings = self.surroundings.for_another_session();
         let args = self.args_of(&request, &surroundings)?;
         let configuration = Configuration::load(&surroundings, &args.settings)?;
@@ -128,10 +128,10 @@ impl ServedAgents {
     /// The flags that a run as it is asked for would have.
     fn args_of(&self, request: &Request, surroundings: &Surroundings) -> anyhow::Result<RunArgs> {
         let mut args = self.args.clone();
-        let mode = request.mode(self.mode).map_err(anyhow::Error::msg)?;
+        let mode = request.mode(self.mode)?;
         args.permissions.permission_mode = Some(mode);
         args.permissions.dangerously_skip_permissions = false;
-        if let Some(model) = request.model().map_err(anyhow::Error::msg)? {
+        if let Some(model) = request.model()? {
             args.model.model = Some(model.to_owned());
         }
         if let Some(id) = request.session_id {

@@ -10,7 +10,7 @@ use rmcp::model::{ElicitRequestParams, ElicitationAction, ElicitationSchema};
 use rmcp::service::Peer;
 use serde_json::Value;
 
-use super::tasks::LongCall;
+use super::tasks::{LongCall, QuestionError};
 
 /// The most characters of an input in a question.
 const SHOWN: usize = 2_000;
@@ -34,7 +34,7 @@ impl Client {
             ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema };
         let answer = match self {
             Self::Direct(peer) => {
-                peer.create_elicitation(question).await.map_err(|error| error.to_string())
+                peer.create_elicitation(question).await.map_err(QuestionError::from)
             }
             Self::Task(call) => call.ask(question).await,
         };

@@ -1,5 +1,6 @@
 //! Requests of a client for an agent of this server: never more than the server itself may do.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use centurion_protocol::SessionId;
 use rmcp::model::{JsonObject, Tool};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use thiserror::Error;
 
 /// The tool that runs an agent.
 pub(super) const TOOL: &str = "centurion";
@@ -62,6 +64,35 @@ fn object(value: Value) -> JsonObject {
     }
 }
 
+/// The reason that a request is refused.
+#[derive(Debug, Error)]
+pub(super) enum RequestError {
+    #[error("The input does not fit the tool: {0}.")]
+    Input(serde_json::Error),
+    #[error("The prompt is empty: say what the agent is to do.")]
+    NoPrompt,
+    #[error("This server works in no directory.")]
+    NoRoot,
+    #[error("The cwd {} cannot be used", cwd.display())]
+    Unusable { cwd: PathBuf, source: io::Error },
+    #[error("The cwd {} is not a directory.", cwd.display())]
+    NoDirectory { cwd: PathBuf },
+    #[error("The cwd {} is outside the directories of this server: {}.", cwd.display(), listed(roots))]
+    Outside { cwd: PathBuf, roots: Vec<PathBuf> },
+    #[error(
+        "This server runs in the permission mode {own}, and {asked} would allow more. Leave permission_mode out, or \
+         ask the user to start the server with --permission-mode {asked}."
+    )]
+    Mode { own: Mode, asked: Mode },
+    #[error("`{0}` is no model that can be asked for here.")]
+    Model(String),
+}
+
+fn listed(roots: &[PathBuf]) -> String {
+    let roots: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
+    roots.join(", ")
+}
+
 /// The task of an agent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,56 +109,49 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Reads the input of the tool; `Err` says what is wrong with it.
-    pub(super) fn parse(input: JsonObject) -> Result<Self, String> {
-        let request: Self = serde_json::from_value(Value::Object(input))
-            .map_err(|error| format!("The input does not fit the tool: {error}."))?;
+    /// Reads the input of the tool.
+    pub(super) fn parse(input: JsonObject) -> Result<Self, RequestError> {
+        let request: Self =
+            serde_json::from_value(Value::Object(input)).map_err(RequestError::Input)?;
         if request.prompt.trim().is_empty() {
-            return Err("The prompt is empty: say what the agent is to do.".to_owned());
+            return Err(RequestError::NoPrompt);
         }
         Ok(request)
     }
 
     /// The directory to work in: the first of the roots, or what was asked for, if it is in one of them.
-    pub(super) fn directory(&self, roots: &[PathBuf]) -> Result<PathBuf, String> {
-        let first = roots.first().ok_or("This server works in no directory.")?;
+    pub(super) fn directory(&self, roots: &[PathBuf]) -> Result<PathBuf, RequestError> {
+        let first = roots.first().ok_or(RequestError::NoRoot)?;
         let Some(asked) = &self.cwd else { return Ok(first.clone()) };
-        let found = first
-            .join(asked)
-            .canonicalize()
-            .map_err(|error| format!("The cwd {} cannot be used: {error}.", asked.display()))?;
+        let cwd = asked.clone();
+        let found = match first.join(asked).canonicalize() {
+            Ok(found) => found,
+            Err(source) => return Err(RequestError::Unusable { cwd, source }),
+        };
         if !found.is_dir() {
-            return Err(format!("The cwd {} is not a directory.", asked.display()));
+            return Err(RequestError::NoDirectory { cwd });
         }
         if !roots.iter().any(|root| found.starts_with(root)) {
-            let roots: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
-            return Err(format!(
-                "The cwd {} is outside the directories of this server: {}.",
-                asked.display(),
-                roots.join(", ")
-            ));
+            return Err(RequestError::Outside { cwd, roots: roots.to_vec() });
         }
         Ok(found)
     }
 
     /// The mode to run in: the server's own, or what was asked for, if it allows no more.
-    pub(super) fn mode(&self, own: Mode) -> Result<Mode, String> {
+    pub(super) fn mode(&self, own: Mode) -> Result<Mode, RequestError> {
         match self.permission_mode {
             None => Ok(own),
             Some(asked) if is_within(own, asked) => Ok(asked),
-            Some(asked) => Err(format!(
-                "This server runs in the permission mode {own}, and {asked} would allow more. Leave \
-                 permission_mode out, or ask the user to start the server with --permission-mode {asked}."
-            )),
+            Some(asked) => Err(RequestError::Mode { own, asked }),
         }
     }
 
     /// The model that was asked for. Only the user who started the server may use models that are files: they can
     /// be written to.
-    pub(super) fn model(&self) -> Result<Option<&str>, String> {
+    pub(super) fn model(&self) -> Result<Option<&str>, RequestError> {
         let Some(name) = self.model.as_deref().map(str::trim) else { return Ok(None) };
         if name.is_empty() || name.starts_with("script:") || name.starts_with("cassette:") {
-            return Err(format!("`{name}` is no model that can be asked for here."));
+            return Err(RequestError::Model(name.to_owned()));
         }
         Ok(Some(name))
     }
@@ -172,7 +196,7 @@ mod tests {
     #[test]
     fn a_mode_is_never_wider_than_the_servers_own() {
         let of = |mode: &str| request(json!({"prompt": "do", "permission_mode": mode}));
-        assert_eq!(request(json!({"prompt": "do"})).mode(Mode::DontAsk), Ok(Mode::DontAsk));
+        assert_eq!(request(json!({"prompt": "do"})).mode(Mode::DontAsk).unwrap(), Mode::DontAsk);
         for (own, asked) in [
             (Mode::Default, "acceptEdits"),
             (Mode::Default, "bypassPermissions"),
@@ -181,7 +205,7 @@ mod tests {
             (Mode::DontAsk, "default"),
             (Mode::Auto, "dontAsk"),
         ] {
-            let message = of(asked).mode(own).unwrap_err();
+            let message = of(asked).mode(own).unwrap_err().to_string();
             assert!(message.contains(own.name()) && message.contains(asked), "{message}");
         }
         for (own, asked) in [
@@ -191,7 +215,7 @@ mod tests {
             (Mode::Default, "plan"),
             (Mode::Plan, "plan"),
         ] {
-            assert_eq!(of(asked).mode(own), Ok(asked.parse().unwrap()), "{own} {asked}");
+            assert_eq!(of(asked).mode(own).unwrap(), asked.parse().unwrap(), "{own} {asked}");
         }
     }
 
@@ -207,9 +231,9 @@ mod tests {
         std::fs::write(root.join("file"), "").unwrap();
         let roots = [root.clone()];
         let of = |cwd: &str| request(json!({"prompt": "do", "cwd": cwd})).directory(&roots);
-        assert_eq!(of("sub"), Ok(root.join("sub")));
-        assert_eq!(of(root.to_str().unwrap()), Ok(root.clone()));
-        assert_eq!(request(json!({"prompt": "do"})).directory(&roots), Ok(root.clone()));
+        assert_eq!(of("sub").unwrap(), root.join("sub"));
+        assert_eq!(of(root.to_str().unwrap()).unwrap(), root);
+        assert_eq!(request(json!({"prompt": "do"})).directory(&roots).unwrap(), root);
         for outside in ["..", "link", "../other", "/", "file", "missing"] {
             assert!(of(outside).is_err(), "{outside}");
         }
@@ -218,7 +242,7 @@ mod tests {
     #[test]
     fn models_that_are_files_cannot_be_asked_for() {
         let of = |model: &str| request(json!({"prompt": "do", "model": model}));
-        assert_eq!(of(" haiku ").model(), Ok(Some("haiku")));
+        assert_eq!(of(" haiku ").model().unwrap(), Some("haiku"));
         for file in ["script:x.yaml", " cassette:x=opus", ""] {
             assert!(of(file).model().is_err(), "{file}");
         }

@@ -9,15 +9,28 @@ use std::time::Duration;
 
 use centurion_protocol::{SystemWorld, Timestamp, World};
 use parking_lot::Mutex;
+use rmcp::ServiceError;
 use rmcp::model::{
     CallToolResult, ContentBlock, DetailedTask, ElicitRequest, ElicitRequestParams, ElicitResult,
     ErrorData, InputRequest, InputResponses, JsonObject, Task, TaskPayload, TaskStatus,
 };
 use serde::Serialize;
 use serde_json::Value;
+use thiserror::Error;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+/// The reason that a client answered no question.
+#[derive(Debug, Error)]
+pub(super) enum QuestionError {
+    #[error("the call has ended")]
+    CallEnded,
+    #[error("the answer is none: {0}")]
+    NoAnswer(serde_json::Error),
+    #[error(transparent)]
+    Refused(#[from] ServiceError),
+}
 
 /// The time for which the result of a task is kept, at least while there are few of them.
 const KEPT: Duration = Duration::from_mins(10);
@@ -136,7 +149,10 @@ impl LongCall {
     }
 
     /// Asks the client and waits for its answer. Dropping the future withdraws the question.
-    pub(super) async fn ask(&self, params: ElicitRequestParams) -> Result<ElicitResult, String> {
+    pub(super) async fn ask(
+        &self,
+        params: ElicitRequestParams,
+    ) -> Result<ElicitResult, QuestionError> {
         let (answer, answered) = oneshot::channel();
         let key = self.change(|state| {
             state.asked += 1;
@@ -148,8 +164,8 @@ impl LongCall {
             key
         });
         let _open = OpenQuestion { call: self, key };
-        let answer = answered.await.map_err(|_| "the call has ended".to_owned())?;
-        serde_json::from_value(answer).map_err(|error| format!("the answer is none: {error}"))
+        let answer = answered.await.map_err(|_| QuestionError::CallEnded)?;
+        serde_json::from_value(answer).map_err(QuestionError::NoAnswer)
     }
 
     /// Takes in what the client answers. What answers no open question is not heard.
@@ -385,13 +401,14 @@ mod tests {
         let mut asked = Box::pin(call.ask(question()));
         assert!(futures_util::poll!(&mut asked).is_pending());
         call.answer(BTreeMap::from([("question-1".to_owned(), json!("yes"))]));
-        assert!(asked.await.unwrap_err().contains("the answer is none"));
+        assert!(matches!(asked.await.unwrap_err(), QuestionError::NoAnswer(_)));
         let mut asked = Box::pin(call.ask(question()));
         assert!(futures_util::poll!(&mut asked).is_pending());
         call.end(Ok(said("done")));
-        assert_eq!(asked.await.unwrap_err(), "the call has ended");
+        assert!(matches!(asked.await.unwrap_err(), QuestionError::CallEnded));
         assert_eq!(status(&call), "completed");
-        assert_eq!(call.ask(question()).await.unwrap_err(), "the call has ended");
+        let error = call.ask(question()).await.unwrap_err();
+        assert!(matches!(error, QuestionError::CallEnded), "{error}");
     }
 
     #[test]
