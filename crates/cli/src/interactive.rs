@@ -325,7 +325,7 @@ fn hint(command: &centurion_engine::BuiltInCommand) -> CommandHint {
 /// The commands that the terminal carries out itself.
 fn own_commands() -> impl Iterator<Item = CommandHint> {
     [
-        ("branch", "", "Go on in a copy of this session"),
+        ("branch", "", "Continue in a copy of this session"),
         ("config", "[word]", "Search the settings: what counts, and who set it"),
         ("copy", "[n]", "Copy the last answer, or an earlier one"),
         ("diff", "", "Show what has changed in the checkout since its last commit, by agent"),
@@ -369,7 +369,7 @@ fn commands(handle: &Handle) -> Vec<CommandHint> {
 /// Offers the demo where no model can be reached; never ends.
 async fn offer_demo(is_without_model: bool, front: &TerminalFront) {
     if is_without_model {
-        let choices = ["go on without a model", "play the demo: no key and no network"];
+        let choices = ["continue without a model", "play the demo: no key and no network"];
         let kind = AskKind::Choice {
             title: "No model answers yet".to_owned(),
             lines: NO_MODEL.lines().map(str::to_owned).collect(),
@@ -400,7 +400,8 @@ async fn asks_for_trust(
     let mut lines =
         vec![format!("{} brings what loosens rules or runs programs:", surroundings.cwd.display())];
     lines.extend(brought.iter().map(|line| format!("  {line}")));
-    let choices = ["go on without it", "trust it: all of the above counts, later changes do not"];
+    let choices =
+        ["continue without it", "trust it: all of the above counts, later changes do not"];
     let kind = AskKind::Choice {
         title: "Trust this folder?".to_owned(),
         lines,

@@ -555,7 +555,7 @@ fn storage(
     anyhow::ensure!(
         // The session of a member's process is its lead's.
         args.member.is_member() || matches!(start, Start::Resume(_)) || !transcript.exists(),
-        "the session {id} exists already\nhelp: --resume {id} goes on with it"
+        "the session {id} exists already\nhelp: --resume {id} continues it"
     );
     let redaction = match surroundings.env.get("CENTURION_REDACT") {
         Some("0" | "false" | "off" | "no") => Redaction::Off,

@@ -40,7 +40,7 @@ pub(crate) fn read_piped(has_prompt: bool) -> anyhow::Result<String> {
         return receiver.recv().unwrap_or_else(|_| Ok(String::new()));
     }
     crate::output::note(
-        "note: nothing came on standard input for 3 seconds; going on without it \
+        "note: nothing came on standard input for 3 seconds; continuing without it \
          (redirect it from /dev/null to skip the wait)",
     );
     Ok(String::new())

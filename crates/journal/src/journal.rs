@@ -666,8 +666,11 @@ mod tests {
             second.append(user("elsewhere")).unwrap();
         }
         for _ in 0..2 {
-            assert!(matches!(first.wake(), Err(JournalError::GoneOn { .. })));
-            assert!(matches!(first.append(user("three")), Err(JournalError::GoneOn { .. })));
+            assert!(matches!(first.wake(), Err(JournalError::ContinuedElsewhere { .. })));
+            assert!(matches!(
+                first.append(user("three")),
+                Err(JournalError::ContinuedElsewhere { .. })
+            ));
         }
         assert!(!std::fs::read_to_string(&path).unwrap().contains("three"));
         std::fs::remove_file(&path).unwrap();

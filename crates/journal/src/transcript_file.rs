@@ -33,10 +33,10 @@ pub enum JournalError {
     #[error("the session is open in another process: {path}")]
     Locked { path: PathBuf },
     #[error(
-        "another process has gone on with this session: {path}; help: resume the session to go on behind what was \
+        "another process has continued this session: {path}; help: resume the session to continue behind what was \
          said there"
     )]
-    GoneOn { path: PathBuf },
+    ContinuedElsewhere { path: PathBuf },
 }
 
 impl JournalError {
@@ -147,15 +147,15 @@ impl TranscriptFile {
     /// file has become shorter.
     pub(crate) fn written_since(&self, end: u64) -> Result<Vec<u8>, JournalError> {
         let open_error = |source| JournalError::Open { path: self.path.clone(), source };
-        let gone_on = || JournalError::GoneOn { path: self.path.clone() };
+        let continued = || JournalError::ContinuedElsewhere { path: self.path.clone() };
         let length = self.length().map_err(open_error)?;
-        let count = length.checked_sub(end).ok_or_else(gone_on)?;
+        let count = length.checked_sub(end).ok_or_else(continued)?;
         if count > MOST_NEWS {
-            return Err(gone_on());
+            return Err(continued());
         }
         let mut news = vec![0; usize::try_from(count).unwrap_or_default()];
         self.file.read_exact_at(&mut news, end).map_err(open_error)?;
-        if transcript::has_conversation(&news) { Err(gone_on()) } else { Ok(news) }
+        if transcript::has_conversation(&news) { Err(continued()) } else { Ok(news) }
     }
 
     /// Whether a record has this id.

@@ -91,10 +91,10 @@ pub enum CallError {
     #[error("the MCP server {server} answered with something else than was asked for")]
     Unexpected { server: String },
     #[error(
-        "the call went on as a task of the MCP server {server}, which failed: {message} (code {code})"
+        "the call became a task of the MCP server {server}, which failed: {message} (code {code})"
     )]
     TaskFailed { server: String, code: i64, message: String },
-    #[error("the call went on as a task of the MCP server {server}, which cancelled it: {reason}")]
+    #[error("the call became a task of the MCP server {server}, which cancelled it: {reason}")]
     TaskCancelled { server: String, reason: String },
 }
 

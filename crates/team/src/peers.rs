@@ -53,7 +53,7 @@ pub struct Incoming {
     pub text: String,
     /// The id that the sender gave it.
     pub sent_as: RecordId,
-    /// Whether it only tells what became of a message of this session.
+    /// Whether it only tells the fate of a message of this session.
     pub is_notice: bool,
 }
 
@@ -86,7 +86,7 @@ pub enum MessageRefusal {
 pub struct Outgoing {
     pub id: RecordId,
     pub text: String,
-    /// Whether it only tells what became of a message of the other session.
+    /// Whether it only tells the fate of a message of the other session.
     pub is_notice: bool,
 }
 
@@ -95,7 +95,7 @@ impl Outgoing {
         Self { id, text: text.into(), is_notice: false }
     }
 
-    /// Tells the other session what became of a message of its.
+    /// Tells the other session the fate of a message that it sent.
     pub fn notice(id: RecordId, text: impl Into<String>) -> Self {
         Self { id, text: text.into(), is_notice: true }
     }

@@ -40,7 +40,7 @@ impl Tool for EnterPlanMode {
             entered = context.workspace.host.enter_plan_mode(&context.call) => entered,
         };
         entered.map_err(|reason| {
-            ToolError::Failed(format!("planning was not started: {reason}. Go on without it"))
+            ToolError::Failed(format!("planning was not started: {reason}. Continue without it"))
         })?;
         Ok(ToolOutput::text(
             "You are planning now: change nothing. Explore, settle the design, then call ExitPlanMode with the plan.",

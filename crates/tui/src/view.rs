@@ -263,7 +263,7 @@ fn activity(model: &Model, columns: u16) -> Vec<Line> {
     if let Some(keys) =
         model.bindings.shown(Context::Chat, Action::Background).filter(|_| can_background)
     {
-        line.push(format!(" · {keys} goes on without waiting"), Style::DIM);
+        line.push(format!(" · {keys} continues without waiting"), Style::DIM);
     }
     line.push(" · esc stops this turn only", Style::DIM);
     lines.push(line);

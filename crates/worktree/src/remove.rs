@@ -175,7 +175,7 @@ fn put_away(path: &Path) -> io::Result<Option<PathBuf>> {
 
 /// A worktree that was put aside. It is gone for all who look for it, and is yet to be deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "it takes up space until it is deleted"]
+#[must_use = "it uses space until it is deleted"]
 pub struct Trash(Vec<PathBuf>);
 
 impl Trash {

@@ -23,6 +23,38 @@ fn code_prompts_and_documents_say_who_acts() {
     assert_none(&complaints.into_iter().collect::<Vec<_>>());
 }
 
+/// Phrases with a shorter usual word. Tests may hold any words of models and people.
+const PHRASES: [(&str, &str); 10] = [
+    ("go on", "continue"),
+    ("goes on", "continue"),
+    ("going on", "continue"),
+    ("gone on", "continue"),
+    ("went on", "continue"),
+    ("take up", "apply, resume, import"),
+    ("takes up", "apply, resume, import"),
+    ("taken up", "apply, resume, import"),
+    ("taking up", "apply, resume, import"),
+    ("took up", "apply, resume, import"),
+];
+
+#[test]
+fn code_and_prompts_use_the_usual_verbs() {
+    let prompts = tree::files(&["md"]).into_iter().filter(|file| file.path.contains("/src/"));
+    let complaints: Vec<String> =
+        product().into_iter().chain(prompts).flat_map(|it| phrases(&it)).collect();
+    assert_none(&complaints);
+}
+
+/// Lines with a phrase that has a usual word, also as a name (`goes_on`).
+fn phrases(file: &File) -> Vec<String> {
+    complain(file, |line| {
+        let line = line.to_lowercase().replace(|c: char| !c.is_alphanumeric(), " ");
+        let line = format!(" {line} ");
+        let found = PHRASES.iter().find(|(phrase, _)| line.contains(&format!(" {phrase} ")));
+        found.map(|(_, usual)| *usual)
+    })
+}
+
 /// The crates whose comments begin with a verb or a noun phrase. Comments on booleans may begin with "Whether".
 const PLAIN_CRATES: [&str; 21] = [
     "crates/cli/",
@@ -119,6 +151,14 @@ mod tests {
         let lines = clauses(&file);
         let lines: Vec<&str> = lines.iter().filter_map(|it| it.split(':').nth(1)).collect();
         assert_eq!(lines, ["1", "3", "9", "12"]);
+    }
+
+    #[test]
+    fn phrases_are_found_in_comments_texts_and_names() {
+        let text = ["// It go", "es on.\nfn go", "es_on() {}\n// It got on.\n\"Take", " up: \"\n"]
+            .concat();
+        let lines = phrases(&File { path: "a.rs".to_owned(), text });
+        assert_eq!(lines.len(), 3, "{lines:?}");
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn definition(args: &NewAgentArgs, path: &Path) -> anyhow::Result<AgentDefinitio
     let origin = AgentOrigin { source: source_of(args.scope), path: path.to_owned(), plugin: None };
     let prompt = format!(
         "You are `{}`. Say here what you are for, and what you see of the work of others.\n\n\
-         # Working\n- What to look at first, and how to go on.\n- What to leave alone.\n\n\
+         # Working\n- What to look at first, and how to continue.\n- What to leave alone.\n\n\
          # Handing back\nWhat your last message holds: it is all that the agent which asked you gets to see.",
         args.name
     );

@@ -58,7 +58,7 @@ impl RunArgs {
             self.permissions.tools.get_or_insert_with(tools);
         }
         if self.session.init_only {
-            // Nothing is said that could be gone on with.
+            // There is no conversation that could be continued.
             self.session.no_session_persistence = true;
             self.model.is_optional = true;
         }

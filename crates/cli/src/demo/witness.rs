@@ -114,7 +114,7 @@ impl Witness {
             ),
             step(
                 format!(
-                    "one went on after its report, with all it knew: {}",
+                    "one continued after its report, with all it knew: {}",
                     names(&mut seen.again.iter())
                 ),
                 seen.again.len() == 1,

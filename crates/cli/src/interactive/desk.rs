@@ -50,7 +50,7 @@ alt+p alt+t      the model; whether it thinks
 down             the tree of agents: enter focus, b background and back, x x stop
 ctrl+x down      the tree from anywhere; in focus ctrl+x and an arrow: siblings, parent
 alt+a            the oldest question
-ctrl+b           lets waiting calls go on in the background
+ctrl+b           lets waiting calls continue in the background
 ctrl+x ctrl+k    twice: stops all agents in the background
 ctrl+t           to-dos, agents and shells: enter view, m message, f wait for it, x x stop
 ctrl+o           the whole transcript
@@ -58,7 +58,7 @@ pgup pgdn        what was printed, in fullscreen (/tui); the wheel, too
 shift+tab        manual, accept edits, plan
 / commands       @ files and agents       ! a shell command of your own";
 
-/// vi keys, no motion, far away, a status line of one's own, the colours, the screen.
+/// The settings of the terminal: vi keys, no motion, a slow connection, a status line of the user's, colours, screen.
 type Taste = (bool, bool, bool, bool, Theme, Tui);
 
 pub(super) struct ProgramDesk {
@@ -71,7 +71,7 @@ pub(super) struct ProgramDesk {
     own: Arc<OwnCommands>,
     /// The settings of the session, once they are known.
     settings: Mutex<Option<LiveSettings>>,
-    /// The wishes that were told last.
+    /// The settings that were told last.
     taste: Mutex<Option<Taste>>,
 }
 

@@ -53,7 +53,7 @@ enum Transport {
 
 #[derive(Debug, Args)]
 pub(crate) struct AddArgs {
-    /// For whom it is
+    /// The users and projects that have the server
     #[arg(short, long, default_value = "local")]
     scope: ServerScope,
     /// The transport; without this, http for an address and stdio for a command
@@ -74,7 +74,7 @@ pub(crate) struct AddArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AddJsonArgs {
-    /// For whom it is
+    /// The users and projects that have the server
     #[arg(short, long, default_value = "local")]
     scope: ServerScope,
     name: String,

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A shorter value is a switch or a number, and hiding it would hide words that it is part of.
 const SHORTEST_SECRET: usize = 6;
 
-/// A server and what became of the attempt to reach it.
+/// A server and the result of the attempt to reach it.
 pub(crate) struct ProbedServer {
     pub(crate) declared: Declared,
     /// `None` for a server that does not run here.

@@ -165,9 +165,9 @@ fn tell(rewind: &Rewind, tense: Tense, args: &RewindArgs, json: bool, output: &O
                 "the conversation stays as it is; --conversation takes it back all the same"
             }
             Tense::Did => {
-                "the next prompt goes on from there; what was said since stays in the transcript"
+                "the next prompt continues from there; what was said since stays in the transcript"
             }
-            Tense::Would => "the next prompt would go on from there",
+            Tense::Would => "the next prompt would continue from there",
         };
         say(said.to_owned());
     }

@@ -216,7 +216,7 @@ fn a_beginning_alone_asks_no_model_and_leaves_no_session() {
 }
 
 #[test]
-fn a_session_is_gone_on_with_by_its_name() {
+fn a_session_is_continued_by_its_name() {
     let program = Program::with_handler(|_| Reply::text("heard"));
     for (name, word) in [("Fix the build", "first"), ("Twice", "second"), ("Twice", "third")] {
         assert_eq!(program.run(&["-p", word, "--name", name]).code, Some(0));

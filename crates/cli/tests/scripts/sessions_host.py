@@ -97,7 +97,7 @@ async def with_open_session(session):
         assert said == ["once more"], said
         await client.query("@@again too late")
         result = [m async for m in client.receive_response()][-1]
-        assert result.is_error and "another process has gone on" in result.errors[0], result
+        assert result.is_error and "another process has continued" in result.errors[0], result
     texts = words(get_session_messages(session, HERE))
     assert "@@again elsewhere" in texts and "@@again too late" not in texts, texts
     assert get_session_info(session, HERE).custom_title == "Named from outside"

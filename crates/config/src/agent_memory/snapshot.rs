@@ -1,6 +1,6 @@
 //! Snapshots: what an agent remembers of a user, put into a project so that it comes along with it.
 //!
-//! A snapshot is a directory of texts with a `snapshot.json` that says when it was made. It is taken up
+//! A snapshot is a directory of texts with a `snapshot.json` that says when it was made. It is imported
 //! by itself only where the user's memory is empty; later ones are offered. What another text takes the
 //! place of is kept beside it, on either side.
 

@@ -195,7 +195,7 @@ fn notes_index(memory: &AgentMemory, text: &MemoryText) -> Option<String> {
     let path = contain(&one_line(&memory.directory().join(INDEX).to_string_lossy())).into_owned();
     let cut = if text.is_cut {
         format!(
-            "\n\n{path} goes on: only its first {MOST_LINES} lines or {MOST_BYTES} bytes are shown. Shorten it, \
+            "\n\n{path} is longer: only its first {MOST_LINES} lines or {MOST_BYTES} bytes are shown. Shorten it, \
              with one line for each note."
         )
     } else {

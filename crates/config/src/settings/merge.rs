@@ -57,7 +57,7 @@ impl From<Unaccepted> for Off {
     }
 }
 
-/// One value and what became of it.
+/// One value, and whether it counts.
 #[derive(Clone, Debug)]
 pub(super) struct Judged {
     pub(super) entry: LayerEntry,

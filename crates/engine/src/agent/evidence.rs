@@ -54,7 +54,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Evidence {
-    /// Takes up what came of a call. Gives the number of lines that it added and removed.
+    /// Records the effects of a call. Returns the number of lines that it added and removed.
     pub(crate) fn add(&mut self, call: &ToolUse, data: &Value, is_error: bool) -> (u64, u64) {
         let before = (self.stats.lines_added, self.stats.lines_removed);
         *self.tools.entry(call.name.clone()).or_default() += 1;

@@ -40,11 +40,11 @@ pub(super) struct HeldMessage {
     sent_as: RecordId,
     /// The sender in words.
     from: String,
-    /// The session that is told what becomes of it.
+    /// The session that is told its fate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<SessionId>,
     text: String,
-    /// Whether it only tells what became of a message of this session: its sender is not told what becomes of it.
+    /// Whether it only tells the fate of a message of this session: its sender is not told its own fate.
     #[serde(default)]
     is_notice: bool,
 }

@@ -89,7 +89,7 @@ impl Agent {
         }
     }
 
-    /// Takes up skills that changed on disk. Where hooks want to hear of it, a change counts only if none of them
+    /// Applies skills that changed on disk. Where hooks want to hear of it, a change counts only if none of them
     /// objects.
     pub(crate) async fn refresh_skills(&self, cancel: &CancellationToken) {
         let (Some(_), Some(shared)) = (&self.hooks.hooks, self.shared.upgrade()) else { return };

@@ -83,7 +83,7 @@ pub struct LeadHearing {
 pub enum Parting {
     /// The lead has no more use for it.
     Dismissed,
-    /// The lead is gone. A later one may have taken up the transcripts already, so that nothing more is written.
+    /// The lead is gone. A later one may have the transcripts already, so that nothing more is written.
     Orphaned,
 }
 
@@ -188,7 +188,7 @@ impl LeadLink {
         let _ = self.out.send(frame);
     }
 
-    /// Tells what came of the run.
+    /// Tells the result of the run.
     pub(crate) fn tell_ended(&self, report: RunReport) {
         self.is_working.store(false, Ordering::Relaxed);
         self.tell(FromMember::Ended(Box::new(report)));

@@ -442,7 +442,7 @@ impl Task {
         self.teardown.borrow().is_some()
     }
 
-    /// Waits until it has gone on for too long after the lead of its team asked it to end.
+    /// Waits until it has worked for too long after the lead of its team asked it to end.
     pub(crate) async fn overdue(&self) {
         let mut teardown = self.teardown.subscribe();
         loop {

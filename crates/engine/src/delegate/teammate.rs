@@ -147,7 +147,7 @@ pub(super) fn end_if_asked(shared: &Shared, task: &Task, outcome: Outcome) {
     }
 }
 
-/// Waits until a member has gone on for too long after it was asked to end, and stops it.
+/// Waits until a member has worked for too long after it was asked to end, and stops it.
 pub(super) async fn end_overdue(shared: &Shared, task: &Task) -> std::convert::Infallible {
     if let Some(team) = shared.delegation.team.as_ref().filter(|_| task.spec.team.is_some()) {
         team.begin_teardown(task);

@@ -38,8 +38,8 @@ impl Manner {
         Self { is_quiet: true, ..Self::default() }
     }
 
-    /// Takes up the origin that a host declares for its message; whether it is one. Only what people type can be a
-    /// command.
+    /// Stores the origin that a host declares for its message. Returns whether it is a known one. Only what people
+    /// type can be a command.
     pub fn declare(&mut self, origin: &Value) -> bool {
         let kind = origin.get("kind").and_then(Value::as_str);
         let Some(kind) = kind.filter(|kind| KINDS.contains(kind)) else { return false };

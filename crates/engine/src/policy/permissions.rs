@@ -80,7 +80,7 @@ struct SessionRule {
     server: Option<Arc<str>>,
 }
 
-/// A host's rules for tools of one server, and what becomes of its earlier ones.
+/// A host's rules for tools of one server, and the fate of its earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerRules {
     /// They come along with the earlier ones.
@@ -129,7 +129,7 @@ impl RulesState {
         *rules = rules.iter().filter(is_kept).cloned().chain(session).collect();
     }
 
-    /// Takes up a host's rules for tools of a server.
+    /// Applies a host's rules for tools of a server.
     fn restrict_server(&mut self, server: &str, rules: Vec<(RuleKind, Rule)>, change: ServerRules) {
         let server: Arc<str> = server.into();
         if change == ServerRules::Replace {
@@ -238,7 +238,7 @@ impl Permissions {
         self.state()
     }
 
-    /// Takes up what changed above: the mode of the agent that started this one, and the rules that bind all.
+    /// Applies what changed above: the mode of the agent that started this one, and the rules that bind all.
     fn follow(&self, above: &Self) {
         {
             let state = self.state();
@@ -352,7 +352,7 @@ impl Permissions {
         *kept_out = Some(KeptOut { change, objection });
     }
 
-    /// Takes up rules that changed on disk.
+    /// Applies rules that changed on disk.
     pub(crate) fn replace_rules(&self, rules: Rules) {
         self.root().amend(|state| {
             let session = std::mem::take(&mut state.session);
@@ -370,7 +370,7 @@ impl Permissions {
         });
     }
 
-    /// Takes up a host's rules for tools of one of its servers. They outlast changes of settings and answers.
+    /// Applies a host's rules for tools of one of its servers. They outlast changes of settings and answers.
     pub(crate) fn restrict_server(
         &self,
         server: &str,
@@ -465,7 +465,7 @@ impl Permissions {
         suggestions.iter().filter_map(|suggestion| serde_json::to_value(suggestion).ok()).collect()
     }
 
-    /// Takes up what a person decided for longer than one call. What could not be kept holds for this session all
+    /// Applies an answer of a person that holds for longer than one call. What could not be kept holds for this session all
     /// the same.
     pub(crate) fn remember(&self, remember: &Remember) -> Result<(), RememberError> {
         // A person's decision about one agent's call holds for the session; a mode is the agent's own.

@@ -160,7 +160,7 @@ fn narrowed(typed: &Typed<'_>, list: &str) -> CommandEnd {
     CommandEnd::Said(lines.join("\n"))
 }
 
-/// Takes what came of a command for the result of its run.
+/// Makes the output of a command the result of its run.
 fn finish(run: &mut Run, end: CommandEnd, cancel: &CancellationToken) {
     match end {
         CommandEnd::Ran => {}

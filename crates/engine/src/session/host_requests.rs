@@ -202,7 +202,7 @@ impl Handle {
         self.0.servers.find(server).is_some()
     }
 
-    /// Takes up rules for tools of a server that the host brings, each with the name of a tool there.
+    /// Applies rules for tools of a server that the host brings, each with the name of a tool there.
     pub fn restrict_server(&self, server: &str, tools: &[(RuleKind, String)], change: ServerRules) {
         let rule = |(kind, tool): &(RuleKind, String)| {
             let name = tool_name(server, tool);

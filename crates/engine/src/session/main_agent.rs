@@ -76,7 +76,7 @@ impl MainAgent {
         context
     }
 
-    /// Takes up a definition. What the user said on the command line stays.
+    /// Applies a definition. What the user said on the command line stays.
     pub(super) async fn become_agent(
         &mut self,
         agent: &ActiveAgent,

@@ -66,7 +66,7 @@ pub(crate) fn result(
     }
 }
 
-/// Adds what the session has consumed and what became of its agents since the result was made.
+/// Adds what the session has consumed and the fate of its agents since the result was made.
 pub(crate) fn bring_up_to_date(shared: &Shared, result: &mut RunResult) {
     let usage_totals = shared.usage.totals.lock().clone();
     result.total_cost_usd = usage_totals.total_cost();
@@ -127,9 +127,7 @@ fn text(run: &Run) -> String {
         Outcome::SchemaMismatch => {
             "The model did not hand over output of the required shape.".to_owned()
         }
-        Outcome::Deferred => {
-            "A hook put a call off: resume the session to go on with it.".to_owned()
-        }
+        Outcome::Deferred => "A hook put a call off: resume the session to continue it.".to_owned(),
         Outcome::DeferredUnavailable => {
             "The call that was put off has no tool any more.".to_owned()
         }

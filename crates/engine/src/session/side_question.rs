@@ -8,7 +8,7 @@ use crate::turn::internal_fork::{InternalFork, InternalForkError};
 
 /// The rules that the model reads with the question.
 const RULES: &str = "<system-reminder>\nThe user asks the following beside the work at hand. Answer from what you know \
-    already, in a few sentences of text. Call no tools, and do not go on with the work: the conversation will not \
+    already, in a few sentences of text. Call no tools, and do not continue the work: the conversation will not \
     contain this exchange.\n</system-reminder>";
 
 /// The reason why a question beside the conversation has no answer.

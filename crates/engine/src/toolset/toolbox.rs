@@ -288,7 +288,7 @@ impl Toolbox {
         self.withheld.contains_key(name)
     }
 
-    /// Takes up what servers bring now, as far as the agent has it.
+    /// Updates the tools of servers, as far as the agent has them.
     pub(crate) fn serve(&mut self, mut served: Served) {
         served.offered.retain(|name, _| self.view.admits(name).is_ok());
         served.deferred.retain(|name| self.view.admits(name).is_ok());

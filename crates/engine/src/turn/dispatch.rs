@@ -248,7 +248,7 @@ impl Dispatch {
         }
     }
 
-    /// Runs a call that may, and lets hooks see what came of it.
+    /// Runs a call that may, and lets hooks see its result.
     async fn execute(
         &self,
         ready: Ready<'_>,
@@ -462,7 +462,7 @@ impl Dispatch {
         sandbox.confines(command, is_disabled, &denied)
     }
 
-    /// Takes up what the answer is to mean for later calls.
+    /// Applies what the answer means for later calls.
     fn remember(&self, remember: &[Remember]) {
         for answer in remember {
             if let Err(problem) = self.agent.permissions.remember(answer) {

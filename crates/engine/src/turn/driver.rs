@@ -61,7 +61,7 @@ use centurion_journal::{Journal, JournalError};
 const INTERRUPTED: &str = "[Request interrupted by user]";
 /// The text for a model whose answer was cut off at the end of the window.
 const CUT_OFF: &str =
-    "Your last answer was cut off: the window was full. The conversation is shorter now. Go on.";
+    "Your last answer was cut off: the window was full. The conversation is shorter now. Continue.";
 /// The most reminders to hand the answer over as data.
 const SCHEMA_REMINDERS: u32 = 4;
 
@@ -429,7 +429,7 @@ impl Driver {
             .news(&self.dispatch.agent.servers, self.dispatch.toolbox.served())
     }
 
-    /// Takes up what the servers bring now.
+    /// Updates the tools of the servers.
     pub(crate) fn refresh_servers(&mut self) {
         let servers = &self.dispatch.agent.servers;
         let version = servers.version();

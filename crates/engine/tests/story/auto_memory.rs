@@ -693,7 +693,7 @@ async fn a_fork_that_is_resumed_has_the_notes_of_the_main_agent_as_they_are_then
     note(&bench, "TWO-SUGARS");
     bench.scenario["rules"] = json!([
         {"match": {"last_user": "about to leave its window"}, "respond": "<summary>SUMMARY-1</summary>"},
-        {"match": {"first_user": "goes on from an earlier part"}, "respond": "Scope: done"},
+        {"match": {"first_user": "continues from an earlier part"}, "respond": "Scope: done"},
     ]);
     bench.also(|options| {
         options.context = ContextRules { window: Some(24_000), ..ContextRules::default() };

@@ -16,7 +16,7 @@ use crate::hook_stage::{Stage, every_event};
 /// What only a request for a summary says.
 pub(crate) const QUESTION: &str = "about to leave its window";
 /// What only a conversation says that begins with a summary.
-pub(crate) const GOES_ON: &str = "goes on from an earlier part that is no longer shown";
+pub(crate) const GOES_ON: &str = "continues from an earlier part that is no longer shown";
 
 /// A bench whose model says the steps one after another, whatever it is told, and these summaries when it is asked for
 /// one. The last summary is given as often as one is asked for.

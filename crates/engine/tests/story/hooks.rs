@@ -247,7 +247,7 @@ fn runs() -> Vec<Way> {
             bench.file("a.txt", &"word\n".repeat(1_000));
             bench.scenario["rules"] = json!([
                 {"match": {"last_user": "about to leave its window"}, "respond": "<summary>It read.</summary>"},
-                {"match": {"first_user": "goes on from an earlier part"}, "respond": "done"},
+                {"match": {"first_user": "continues from an earlier part"}, "respond": "done"},
             ]);
         }),
         Way {

@@ -52,7 +52,7 @@ pub(super) enum Request {
     Message {
         id: RecordId,
         text: String,
-        /// It tells what became of a message of the recipient.
+        /// It tells the fate of a message of the recipient.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         notice: bool,
     },

@@ -109,7 +109,7 @@ impl TextPage {
                 last + 1
             )),
             None => notes.push(format!(
-                "lines {first}-{last}, and the file may go on; continue with offset {}",
+                "lines {first}-{last}, and the file may be longer; continue with offset {}",
                 last + 1
             )),
             Some(_) => {}

@@ -45,7 +45,8 @@ pub(super) fn window(text: &str, offset: usize, prompt: Option<&str>) -> Result<
     answer.push_str(part.trim_end());
     if !more.is_empty() {
         let next = offset + part.chars().count();
-        let note = format!("[Characters {offset} to {next} of {total}. Go on with offset {next}.]");
+        let note =
+            format!("[Characters {offset} to {next} of {total}. Continue with offset {next}.]");
         answer.push_str("\n\n");
         answer.push_str(&note);
     }
@@ -171,7 +172,7 @@ mod tests {
     fn one_endless_line_is_cut_between_characters() {
         let page = "€".repeat(ANSWER + 10);
         let answer = window(&page, 0, None).unwrap();
-        assert!(answer.ends_with("[Characters 0 to 40000 of 40010. Go on with offset 40000.]"));
+        assert!(answer.ends_with("[Characters 0 to 40000 of 40010. Continue with offset 40000.]"));
         assert_eq!(window(&page, 40_000, None).unwrap(), "€".repeat(10));
     }
 }

@@ -100,14 +100,14 @@ impl App {
             None => handle.background_all() > 0,
         };
         let said =
-            if is_released { "it goes on in the background" } else { "no call waits for it" };
+            if is_released { "it continues in the background" } else { "no call waits for it" };
         self.says(Fact::Notice(said.to_owned()));
     }
 
     fn bring_to_foreground(&self, handle: &Handle, agent: &AgentId) {
         let said = match (handle.foreground_agent(agent.as_str()), handle.is_busy()) {
             (false, _) => "it is not at work in the background",
-            (true, true) => "the main agent waits for it before its next step · b lets it go on",
+            (true, true) => "the main agent waits for it before its next step · b lets it continue",
             (true, false) => "the next turn waits for it · its end begins one by itself",
         };
         self.says(Fact::Notice(said.to_owned()));

@@ -258,7 +258,7 @@ fn interrupt(model: &mut Model, effects: &mut Vec<Effect>) {
     if let Some(text) = model.prompts.unanswered.take() {
         facts::give_back(model, &None, &text);
     }
-    model.notice = Some("stopping this turn · agents in the background go on".to_owned());
+    model.notice = Some("stopping this turn · agents in the background continue".to_owned());
 }
 
 fn draft_to_history(model: &mut Model, effects: &mut Vec<Effect>) {

@@ -1,4 +1,4 @@
-//! Sending what was typed: to whom, when, and what becomes of it if a turn is under way.
+//! Sending typed text: its recipient, its moment, and its fate if a turn is under way.
 
 use centurion_protocol::AgentId;
 

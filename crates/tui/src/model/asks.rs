@@ -287,7 +287,7 @@ impl Asks {
         }
     }
 
-    /// Decides for whom a key is: true if the dialog hears it. A key that comes too soon closes the dialog until keys are quiet.
+    /// Tells whether a key is for the dialog. A key that comes too soon closes the dialog until keys are quiet.
     pub(crate) fn hears(&mut self, now: Moment) -> bool {
         let Some(dialog) = &self.dialog else { return false };
         if now < dialog.hears_from {

@@ -320,18 +320,18 @@ fn a_call_that_takes_long_says_how_to_continue_without_it() {
     let mut stage = Stage::new();
     stage.event(&init());
     stage.event(&call("t1", "Bash", &json!({"command": "sleep 100"})));
-    assert!(!stage.shown().contains("goes on without waiting"), "{}", stage.shown());
+    assert!(!stage.shown().contains("continues without waiting"), "{}", stage.shown());
     stage.pass(2_500);
     assert!(
-        stage.shown().contains("ctrl+x ctrl+b goes on without waiting")
-            || stage.shown().contains("ctrl+b goes on without waiting"),
+        stage.shown().contains("ctrl+x ctrl+b continues without waiting")
+            || stage.shown().contains("ctrl+b continues without waiting"),
         "{}",
         stage.shown()
     );
     stage.ctrl('b');
     assert!(stage.take_effects().contains(&Effect::Background(None)));
     stage.event(&result("t1", "Command running in background"));
-    assert!(!stage.shown().contains("goes on without waiting"), "{}", stage.shown());
+    assert!(!stage.shown().contains("continues without waiting"), "{}", stage.shown());
 }
 
 #[test]

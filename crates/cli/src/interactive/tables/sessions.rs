@@ -117,7 +117,7 @@ pub(super) fn detail(tables: &Tables, id: &str) -> Vec<Line> {
     lines.push(Line::default());
     let interrupted = interrupted_agents(&path);
     if !interrupted.is_empty() {
-        lines.extend(lines_of(&format!("{}; a message goes on with it", said_of(&interrupted))));
+        lines.extend(lines_of(&format!("{}; a message resumes it", said_of(&interrupted))));
         lines.push(Line::default());
     }
     match Page::before(&path, None, PREVIEW) {

@@ -24,7 +24,7 @@ pub(super) enum Client {
 }
 
 impl Client {
-    /// Asks; what was filled in, or why there is nothing. Dropping the future withdraws the question.
+    /// Asks the client. Returns the filled-in form, or the reason that there is none. Dropping the future withdraws the question.
     async fn ask(
         &self,
         message: String,

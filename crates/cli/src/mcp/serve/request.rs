@@ -17,8 +17,8 @@ pub(super) const TOOL: &str = "centurion";
 const DESCRIPTION: &str = "Runs a coding agent on a task until it is done, and returns what it says at the \
     end. The agent works on its own with the tools of this server: it reads, searches and, where that is \
     allowed, edits files and runs commands. It knows nothing of your conversation, so put everything it \
-    needs into the prompt. The result names a session_id; pass it with the next prompt to go on where the \
-    agent ended.";
+    needs into the prompt. The result names a session_id; pass it with the next prompt to continue where \
+    the agent ended.";
 
 /// The tool as others see it.
 pub(super) fn tool() -> Tool {
@@ -26,7 +26,7 @@ pub(super) fn tool() -> Tool {
         "type": "object",
         "properties": {
             "prompt": {"type": "string", "description": "The task, with everything the agent needs to know"},
-            "session_id": {"type": "string", "description": "Go on with this session instead of starting a new one"},
+            "session_id": {"type": "string", "description": "Continue this session instead of starting a new one"},
             "cwd": {"type": "string", "description": "The directory to work in, inside those of the server; the server's own if left out"},
             "model": {"type": "string", "description": "The model to use instead of the server's own"},
             "permission_mode": {

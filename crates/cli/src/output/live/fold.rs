@@ -236,7 +236,7 @@ impl Fold {
             worker.calls.clear();
             worker.summary = None;
             let asked = brief(started.prompt.as_deref().unwrap_or(&started.description));
-            return worker.line(style, "▶", &format!("goes on{how}: {asked}"));
+            return worker.line(style, "▶", &format!("continues{how}: {asked}"));
         }
         let worker = self.worker(started);
         let kind = match (&started.name, &started.subagent_type) {

@@ -108,7 +108,7 @@ fn the_index_is_told_beside_the_instructions_and_says_where_it_was_cut() {
     machine.write(&index, "fact\n".repeat(201));
     let told = memory.index().text.unwrap();
     assert_eq!(told.matches("fact").count(), 200);
-    assert!(told.contains(&format!("{path} goes on: only its first 200 lines")), "{told}");
+    assert!(told.contains(&format!("{path} is longer: only its first 200 lines")), "{told}");
     // The section of the prompt does not depend on what the notes say.
     let section = memory.render(&memory.load());
     assert_eq!(section, memory.render(&MemoryText::default()));

@@ -325,7 +325,7 @@ impl Child {
         }
     }
 
-    /// Takes up what came of the run.
+    /// Applies the result of the run.
     fn take_report(&mut self, report: RunReport) {
         if report.is_stalled {
             self.task.stop(Stopper::Watchdog);

@@ -121,7 +121,7 @@ impl Session {
     }
 }
 
-/// The prompts by their numbers, with what became of files since.
+/// The prompts by their numbers, with the changes of files since.
 fn list(history: &FileHistory, prompts: &[&Prompt]) -> String {
     let line = |(index, prompt): (usize, &&Prompt)| {
         let files = match history.changed_since(prompt) {

@@ -16,7 +16,7 @@ use crate::turn::skill::{Invoker, invoke};
 use crate::turn::typed::Typed;
 
 impl Session {
-    /// Starts an agent that goes on from here with a task of its own, beside the main agent.
+    /// Starts an agent that continues from here with a task of its own, beside the main agent.
     pub(super) async fn start_subtask(
         &mut self,
         task: &str,

@@ -145,7 +145,7 @@ impl Sending<'_> {
             return Err(input(format!("the answer goes to `{LEAD}`")));
         }
         if !approve && reason.as_ref().is_none_or(|reason| reason.trim().is_empty()) {
-            return Err(input("say in `reason` why you go on"));
+            return Err(input("say in `reason` why you continue"));
         }
         self.team.close_shutdown(task, id).map_err(|error| input(error.to_string()))?;
         if approve {
@@ -162,7 +162,7 @@ impl Sending<'_> {
         };
         let letter = Letter {
             text: &frame.to_text(),
-            summary: "goes on working",
+            summary: "continues working",
             frame: Some(frame.clone()),
         };
         let delivered = Recipient::Main.deliver(self.shared, self.caller, &letter, self.call);

@@ -176,7 +176,7 @@ impl Dispatch {
         fired.verdict
     }
 
-    /// Lets hooks see what came of a call. They may add to it, or put something in its place.
+    /// Lets hooks see the result of a call. They may add to it, or put something in its place.
     pub(super) async fn after(
         &self,
         call: &ToolUse,

@@ -413,7 +413,7 @@ impl Driver {
         }
     }
 
-    /// Takes up settings that changed on disk, unless a hook keeps them out. Before that, hooks hear of files
+    /// Applies settings that changed on disk, unless a hook keeps them out. Before that, hooks hear of files
     /// that they watch.
     pub(crate) async fn refresh(&self, cancel: &CancellationToken) {
         self.dispatch.agent.fire_file_changes(cancel).await;

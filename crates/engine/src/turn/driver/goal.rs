@@ -88,7 +88,7 @@ impl Driver {
             ..goal.clone()
         }));
         let text = format!(
-            "The goal is not reached yet ({}). Go on until it is: {}",
+            "The goal is not reached yet ({}). Continue until it is: {}",
             reason.trim(),
             goal.condition
         );

@@ -388,7 +388,7 @@ impl Driver {
             return Ok(false);
         }
         let next = self.settings.fallback_models.remove(0);
-        let content = format!("{} failed ({error}); going on with {next}", self.settings.model);
+        let content = format!("{} failed ({error}); continuing with {next}", self.settings.model);
         self.journal.note("model_fallback", &serde_json::json!({"to": next, "reason": content}))?;
         self.dispatch.agent.inform("warning", content);
         let from = std::mem::replace(&mut self.settings.model, next);

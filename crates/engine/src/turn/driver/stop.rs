@@ -96,7 +96,7 @@ impl Driver {
     fn notify_of_stop(&self, fired: &Fired<StopVerdict>) {
         let text = match (fired.verdict.should_continue, fired.effects.errors.first()) {
             _ if !self.identity().is_main() => return,
-            (true, _) => "A Stop hook wants the agent to go on".to_owned(),
+            (true, _) => "A Stop hook wants the agent to continue".to_owned(),
             (false, Some(error)) => format!("A Stop hook failed: {}", error.message),
             (false, None) => return,
         };

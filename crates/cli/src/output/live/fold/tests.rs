@@ -311,7 +311,7 @@ fn an_agent_that_continues_keeps_its_name() {
   ✓ scout  done · 2 calls · 2.5k tokens · 0.8 s
     └ seen
 ● SendMessage scout: Also look there.
-  ▶ scout  goes on (in the background): Also look there.
+  ▶ scout  continues (in the background): Also look there.
   ✓ scout  done · 2 calls · 2.5k tokens · 0.8 s
     └ seen, too"
     );

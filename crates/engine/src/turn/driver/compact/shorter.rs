@@ -316,9 +316,9 @@ impl Driver {
             }
         };
         format!(
-            "<system-reminder>\nThis conversation goes on from an earlier part that is no longer shown. The summary \
-             below stands for it.{partly}{record} What follows the summary is word for word as it was. Go on where the \
-             work stands: do not greet, do not repeat what is done, do not ask whether to go on.\n\
+            "<system-reminder>\nThis conversation continues from an earlier part that is no longer shown. The summary \
+             below stands for it.{partly}{record} What follows the summary is unchanged. Continue where the \
+             work stands: do not greet, do not repeat what is done, do not ask whether to continue.\n\
              </system-reminder>\n\n{}",
             contain(&summary.text)
         )
