@@ -7,6 +7,7 @@ use centurion_fuzz::frame::{Frame, Line, Place, Size, Style};
 use centurion_fuzz::look::Look;
 use centurion_fuzz::surface::{Capabilities, InlineSurface, Surface};
 use centurion_fuzz::text::{MarkdownStream, diff, foreign, foreign_text, wrapped};
+use centurion_fuzz::{coloured, diff_beginning};
 use libfuzzer_sys::fuzz_target;
 
 // The first byte is the width of the window, the second one how the text is cut.
@@ -26,6 +27,8 @@ fuzz_target!(|data: &[u8]| {
     lines.extend(text.lines().map(|line| Line::from(foreign(line, Style::PLAIN))));
     let (old, new) = text.split_at(text.floor_char_boundary(text.len() / 2));
     lines.extend(diff(old, new));
+    lines.extend(diff_beginning(old, new, size));
+    lines.extend(text.lines().map(coloured));
     check(&lines, columns);
     let window = Size { columns, rows: 24 };
     let mut surface = InlineSurface::new(window, Look::default(), Capabilities::default());

@@ -12,12 +12,13 @@ pub mod edit;
 pub mod journal {
     #[expect(dead_code, reason = "the other half is for the journal's writer")]
     mod round;
+    #[expect(dead_code, reason = "one half is for the reader of a transcript's file")]
     pub mod transcript;
 }
 pub mod well_formed;
 #[path = "../../crates/tui/src"]
 mod tui {
-    #![expect(dead_code, unused_imports, reason = "the other half is for the program around it")]
+    #![expect(unused_imports, reason = "the other half is for the program around it")]
     pub mod frame;
     pub mod input;
     pub mod look;
@@ -26,3 +27,13 @@ mod tui {
 }
 // These modules name each other by their paths in the crate that they belong to.
 pub use tui::{frame, input, look, surface, text};
+
+/// Output of a command with its colours: the terminal keeps this function to itself.
+pub fn coloured(line: &str) -> frame::Line {
+    text::coloured(line)
+}
+
+/// The beginning of a difference: the terminal keeps this function to itself.
+pub fn diff_beginning(old: &str, new: &str, most: usize) -> Vec<frame::Line> {
+    text::diff_beginning(old, new, most).0
+}
