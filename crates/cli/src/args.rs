@@ -1,7 +1,7 @@
 //! The command line: what may be typed, checked as far as it can be without looking at anything else.
 
 mod error;
-mod foreign;
+mod ignored_flags;
 mod reach;
 
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use centurion_protocol::{Effort, RecordId, SessionId, Thinking};
 use clap::{Args, Parser, ValueEnum};
 
 pub(crate) use self::error::{FlagConflict, ValueError};
-use self::foreign::ForeignArgs;
+use self::ignored_flags::ForeignArgs;
 pub(crate) use self::reach::ReachArgs;
 use crate::configuration::SettingsArgs;
 use crate::delegation::DelegationArgs;

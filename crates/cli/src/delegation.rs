@@ -30,7 +30,7 @@ use centurion_protocol::{Env, SessionId, World};
 use centurion_team::TeamName;
 use clap::Args;
 
-use crate::agents::sources::{self, AgentArgs, Brought};
+use crate::agents::sources::{self, AgentArgs, FlagSources};
 use crate::args::{RunArgs, ValueError};
 use crate::configuration::Configuration;
 use crate::mcp;
@@ -165,7 +165,7 @@ pub(crate) fn plugin_hooks(plugins: &PluginCatalog) -> Vec<HookSet> {
 }
 
 /// The files about agents that a run found, and the parts that agents bring.
-pub(crate) struct Found {
+pub(crate) struct AgentParts {
     pub(crate) plugins: Arc<PluginCatalog>,
     pub(crate) servers: McpConfiguration,
     definitions: Arc<Definitions>,
@@ -185,7 +185,7 @@ pub(crate) struct Run<'a> {
     pub(crate) is_interactive: bool,
 }
 
-impl Found {
+impl AgentParts {
     /// Looks for plugins, servers and definitions.
     pub(crate) fn look(
         args: &RunArgs,
@@ -202,7 +202,7 @@ impl Found {
             let bringing = args.delegation.bringing_servers(&plugins.enabled, &surroundings.cwd);
             mcp::add_plugins(&mut servers, &bringing, &settings.overlay(&surroundings.env));
         }
-        let brought = Brought {
+        let brought = FlagSources {
             agents: args.delegation.definitions.agents.as_deref(),
             additional,
             plugins: plugins.enabled.iter().map(|plugin| plugin.agents()).collect(),

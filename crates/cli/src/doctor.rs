@@ -8,7 +8,7 @@ use centurion_sandbox::Support;
 use centurion_tools::guard::{CommandLimits, can_bound_whole_commands};
 use clap::Parser;
 
-use crate::agents::{self, sources::Brought};
+use crate::agents::{self, sources::FlagSources};
 use crate::configuration::{Configuration, SettingsArgs};
 use crate::delegation;
 use crate::extensions;
@@ -87,7 +87,7 @@ fn cut_skills(
 ) -> anyhow::Result<Vec<String>> {
     let settings = &configuration.settings;
     let plugins = delegation::plugins(surroundings, settings, &[], &SystemWorld)?;
-    let brought = Brought { agents: None, additional: &[], plugins: Vec::new() };
+    let brought = FlagSources { agents: None, additional: &[], plugins: Vec::new() };
     let agents = agents::sources::sources(surroundings, configuration, brought)?;
     let sources = skills::sources::sources(&agents, settings, &plugins);
     let catalog = SkillLoader::new().load(&sources, &SystemWorld);

@@ -19,7 +19,7 @@ use centurion_protocol::sdk::{InitPlugin, InitPlugins, PluginError};
 use parking_lot::RwLock;
 
 use crate::args::RunArgs;
-use crate::delegation::{self, Found};
+use crate::delegation::{self, AgentParts};
 use crate::output::note;
 use crate::setup;
 use crate::surroundings::Surroundings;
@@ -34,13 +34,13 @@ const CONNECT: Duration = Duration::from_secs(30);
 const FIRST_TURN: Duration = Duration::from_secs(5);
 
 /// The surroundings of a run's extensions.
-pub(crate) struct Around<'a> {
+pub(crate) struct ExtensionContext<'a> {
     pub(crate) env: &'a Arc<Env>,
     /// The directories that the agents work in.
     pub(crate) roots: &'a [PathBuf],
     pub(crate) output_dir: &'a Path,
     pub(crate) host: Option<&'a Arc<HostChannel>>,
-    pub(crate) found: &'a Found,
+    pub(crate) found: &'a AgentParts,
     pub(crate) hook_judge: &'a HookJudge,
     pub(crate) server_judge: ServerJudge,
 }
@@ -50,9 +50,9 @@ pub(crate) fn extensions(
     args: &RunArgs,
     surroundings: &Surroundings,
     settings: &Settings,
-    around: &Around<'_>,
+    around: &ExtensionContext<'_>,
 ) -> anyhow::Result<(Extensions, Arc<Pool>)> {
-    let Found { plugins, servers, .. } = around.found;
+    let AgentParts { plugins, servers, .. } = around.found;
     warn(servers);
     let hooks = settings_hooks(settings);
     let elicitations = Arc::new(Elicitations::default());

@@ -59,7 +59,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let output = Arc::new(output::queue(&surroundings.dirs));
     let front = front(&args, &output, &surroundings);
     let mut signals = None;
-    let said = Said { prompt, lines: &mut lines, declarations };
+    let said = UserInput { prompt, lines: &mut lines, declarations };
     let running = run_session(&args, &surroundings, said, &front, &output, &mut signals);
     let ended = Box::pin(running).await;
     if let Err(error) = &ended
@@ -67,7 +67,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     {
         refused_resume::tell(&*front, error, args.session.resumed_id());
     }
-    let Finished { written, signal, was_told } = finish(&*front, &output, &mut signals).await;
+    let OutputEnd { written, signal, was_told } = finish(&*front, &output, &mut signals).await;
     if let Err(error) = &written {
         output::fail(error);
     }
@@ -77,16 +77,16 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         remember(remembering, &mut signals).await;
     }
     Ok(match (ended, signal) {
-        (Ended::BySignal(code), _) | (_, Some(code)) => ExitCode::from(code),
-        (Ended::Badly, None) => ExitCode::FAILURE,
+        (RunEnd::BySignal(code), _) | (_, Some(code)) => ExitCode::from(code),
+        (RunEnd::Badly, None) => ExitCode::FAILURE,
         // An answer that its reader did not get is none.
-        (Ended::Well, None) if written.is_err() => ExitCode::FAILURE,
-        (Ended::Well, None) => ExitCode::SUCCESS,
+        (RunEnd::Well, None) if written.is_err() => ExitCode::FAILURE,
+        (RunEnd::Well, None) => ExitCode::SUCCESS,
     })
 }
 
 /// The words of the user: one prompt, or the lines of a host.
-struct Said<'a> {
+struct UserInput<'a> {
     prompt: Option<String>,
     lines: &'a mut Option<HostLines>,
     declarations: Declarations,
@@ -96,11 +96,11 @@ struct Said<'a> {
 async fn run_session(
     args: &RunArgs,
     surroundings: &Surroundings,
-    Said { prompt, lines, declarations }: Said<'_>,
+    UserInput { prompt, lines, declarations }: UserInput<'_>,
     front: &Arc<dyn Front>,
     output: &Arc<OutputQueue>,
     signals: &mut Option<Signals>,
-) -> anyhow::Result<(Ended, Lasting, Option<Remembering>)> {
+) -> anyhow::Result<(RunEnd, Lasting, Option<Remembering>)> {
     let streams_input = args.format.input_format == InputFormat::StreamJson;
     let world: Arc<dyn World> = Arc::new(SystemWorld);
     let configuration = Configuration::load(surroundings, &args.settings)?;
@@ -155,13 +155,13 @@ async fn run_session(
     };
     // Input that was not understood makes the run end badly.
     let has_garbage = input.as_ref().is_some_and(Input::has_garbage);
-    let remembering = session.remembering().filter(|_| !matches!(ended, Ended::BySignal(_)));
+    let remembering = session.remembering().filter(|_| !matches!(ended, RunEnd::BySignal(_)));
     drop((session, handle, input));
     if let Some(sweeping) = sweeping.filter(|it| !it.is_finished()) {
         tracing::debug!("the removal of old sessions is cut off here");
         sweeping.abort();
     }
-    let ended = if has_garbage && matches!(ended, Ended::Well) { Ended::Badly } else { ended };
+    let ended = if has_garbage && matches!(ended, RunEnd::Well) { RunEnd::Badly } else { ended };
     Ok((ended, lasting, remembering))
 }
 
@@ -194,15 +194,15 @@ fn control(
 }
 
 /// Runs the hooks of a beginning, and nothing else.
-async fn begin_only(session: &mut Session, signals: &mut Signals) -> Ended {
+async fn begin_only(session: &mut Session, signals: &mut Signals) -> RunEnd {
     tokio::select! {
         biased;
-        code = signals.next() => Ended::BySignal(code),
+        code = signals.next() => RunEnd::BySignal(code),
         began = session.begin_only() => match began {
-            None => Ended::Well,
+            None => RunEnd::Well,
             Some(reason) => {
                 note(&format!("error: a hook ended the beginning: {reason}"));
-                Ended::Badly
+                RunEnd::Badly
             }
         },
     }
@@ -248,7 +248,7 @@ async fn next_signal(signals: &mut Option<Signals>) -> u8 {
 }
 
 /// The end of the wait for the reader.
-struct Finished {
+struct OutputEnd {
     written: io::Result<()>,
     /// The exit code of the signal that ended the wait, if one did.
     signal: Option<u8>,
@@ -261,7 +261,7 @@ async fn finish(
     front: &dyn Front,
     output: &OutputQueue,
     signals: &mut Option<Signals>,
-) -> Finished {
+) -> OutputEnd {
     let mut finishing = pin!(front.finish());
     let mut told = None;
     loop {
@@ -269,12 +269,12 @@ async fn finish(
             biased;
             written = &mut finishing => {
                 let signal = told.filter(|_| written.is_err());
-                return Finished { written, signal, was_told: told.is_some() };
+                return OutputEnd { written, signal, was_told: told.is_some() };
             }
             code = next_signal(signals) => {
                 if told.replace(code).is_some() {
                     let error = io::Error::new(io::ErrorKind::TimedOut, "its reader does not read");
-                    return Finished { written: Err(error), signal: told, was_told: true };
+                    return OutputEnd { written: Err(error), signal: told, was_told: true };
                 }
                 output.end_soon();
                 end_soon();
@@ -289,7 +289,7 @@ async fn drive(
     input: Option<(&Input, &mut HostLines)>,
     output: &OutputQueue,
     signals: &mut Signals,
-) -> Ended {
+) -> RunEnd {
     let handle = session.handle();
     let mut forced = None;
     let mut pumping = pin!(async {
@@ -309,10 +309,10 @@ async fn drive(
                 outcome = &mut running => break outcome,
                 () = &mut pumping, if is_pumping => is_pumping = false,
                 code = signals.next() => {
-                    if matches!(forced, Some(Ended::BySignal(_))) {
-                        return Ended::BySignal(code);
+                    if matches!(forced, Some(RunEnd::BySignal(_))) {
+                        return RunEnd::BySignal(code);
                     }
-                    forced = Some(Ended::BySignal(code));
+                    forced = Some(RunEnd::BySignal(code));
                     output.end_soon();
                     end_soon();
                     handle.stop();
@@ -322,7 +322,7 @@ async fn drive(
                     output.fail(&io::ErrorKind::BrokenPipe.into());
                 }
                 () = output.failed(), if forced.is_none() => {
-                    forced = Some(Ended::Badly);
+                    forced = Some(RunEnd::Badly);
                     handle.stop();
                 }
             }
@@ -331,14 +331,14 @@ async fn drive(
     match (forced, outcome) {
         (Some(ended), _) => ended,
         // Work that was cut short is no success, whatever the last answer says.
-        _ if !session.unfinished().is_empty() => Ended::Badly,
-        (None, Some(Outcome::Completed | Outcome::Deferred) | None) => Ended::Well,
-        (None, Some(_)) => Ended::Badly,
+        _ if !session.unfinished().is_empty() => RunEnd::Badly,
+        (None, Some(Outcome::Completed | Outcome::Deferred) | None) => RunEnd::Well,
+        (None, Some(_)) => RunEnd::Badly,
     }
 }
 
 /// The end of a run.
-enum Ended {
+enum RunEnd {
     Well,
     Badly,
     /// With the exit code of the signal.

@@ -19,7 +19,7 @@ use thiserror::Error;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio_util::sync::CancellationToken;
 
-use crate::opening::Opening;
+use crate::initialize_request::Opening;
 use crate::output::note;
 
 /// A line of input. Unknown fields are the host's own business.
@@ -194,12 +194,12 @@ impl Input {
                 Ok(HostLine::End) => break,
                 Ok(HostLine::Whole(line)) if line.trim_ascii().is_empty() => continue,
                 Ok(HostLine::Whole(line)) => match self.take(&line) {
-                    Ok(Taken::Done) => continue,
-                    Ok(Taken::Request { id, .. }) if answering.len() >= MOST_OPEN_REQUESTS => {
+                    Ok(LineEffect::Done) => continue,
+                    Ok(LineEffect::Request { id, .. }) if answering.len() >= MOST_OPEN_REQUESTS => {
                         self.control.turn_away(&id);
                         continue;
                     }
-                    Ok(Taken::Request { id, request }) => {
+                    Ok(LineEffect::Request { id, request }) => {
                         let withdraw = CancellationToken::new();
                         let mut answer =
                             Box::pin(self.answer(id.clone(), request, withdraw.clone()));
@@ -210,7 +210,7 @@ impl Input {
                         }
                         continue;
                     }
-                    Ok(Taken::Withdrawal { id }) => {
+                    Ok(LineEffect::Withdrawal { id }) => {
                         open.get(&id).into_iter().for_each(CancellationToken::cancel);
                         continue;
                     }
@@ -261,7 +261,7 @@ impl Input {
     }
 
     /// Acts on a line; a request that it is, is for the caller to have answered.
-    fn take(&self, line: &[u8]) -> Result<Taken, LineError> {
+    fn take(&self, line: &[u8]) -> Result<LineEffect, LineError> {
         if line.len() > MOST_VALUES && JsonShape::of(line).values > MOST_VALUES {
             return Err(LineError::TooManyValues);
         }
@@ -272,21 +272,21 @@ impl Input {
             ("user", _) => {
                 let line: MessageLine = serde_json::from_slice(text)?;
                 self.take_message(&line)?;
-                Ok(Taken::Done)
+                Ok(LineEffect::Done)
             }
             // One without a request is answered, too: the host waits for that.
             ("control_request", Some(id)) => {
-                Ok(Taken::Request { id, request: line.request.unwrap_or_default() })
+                Ok(LineEffect::Request { id, request: line.request.unwrap_or_default() })
             }
             ("control_response", _) => {
                 // Requests of the program have texts as ids.
                 let has_id = |it: &Value| it.get("request_id").is_some_and(Value::is_string);
                 let response = line.response.filter(has_id);
                 self.control.take_response(response.ok_or(LineError::Response)?);
-                Ok(Taken::Done)
+                Ok(LineEffect::Done)
             }
-            ("keep_alive", _) => Ok(Taken::Done),
-            ("control_cancel_request", Some(id)) => Ok(Taken::Withdrawal { id }),
+            ("keep_alive", _) => Ok(LineEffect::Done),
+            ("control_cancel_request", Some(id)) => Ok(LineEffect::Withdrawal { id }),
             ("control_request" | "control_cancel_request", None) => {
                 Err(LineError::RequestId(kind.clone()))
             }
@@ -296,7 +296,7 @@ impl Input {
                 note(&format!(
                     "warning: lines of the type `{kind}` are not known here and do nothing"
                 ));
-                Ok(Taken::Done)
+                Ok(LineEffect::Done)
             }
         }
     }
@@ -380,7 +380,7 @@ enum LineError {
 }
 
 /// The kind of a line.
-enum Taken {
+enum LineEffect {
     /// Acted on.
     Done,
     /// A request, to be answered.

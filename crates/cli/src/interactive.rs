@@ -19,8 +19,8 @@ use centurion_engine::{Answerer, BUILT_IN_COMMANDS, Handle, Options, Session, Vi
 use centurion_protocol::{Env, SystemWorld, World};
 use centurion_tools::guard;
 use centurion_tui::{
-    App, AskKind, AskNumber, Asked, Capabilities, CommandHint, Effect, Fact, Happening, Input,
-    KEEPER_ARGUMENT, KeeperProgram, Key, KeyCode, Left, Look, Model, Surfaces, Terminal,
+    App, AskKind, AskNumber, Asked, Capabilities, CommandHint, Effect, ExitChoice, Fact, Happening,
+    Input, KEEPER_ARGUMENT, KeeperProgram, Key, KeyCode, Look, Model, Surfaces, Terminal,
     TerminalFront, TerminalOptions,
 };
 
@@ -69,7 +69,7 @@ fn enter(is_plain: bool) -> anyhow::Result<Terminal> {
 
 /// The way in which a session in the terminal ended.
 enum End {
-    Left(Left),
+    Left(ExitChoice),
     /// A signal ended it, with this exit code.
     Signal(u8),
 }
@@ -107,17 +107,17 @@ pub(crate) async fn run(mut args: RunArgs) -> anyhow::Result<ExitCode> {
                 .await?;
         terminal = back;
         match left {
-            End::Left(Left::Shell) => return Ok(ExitCode::SUCCESS),
+            End::Left(ExitChoice::Shell) => return Ok(ExitCode::SUCCESS),
             End::Signal(code) => return Ok(ExitCode::from(code)),
-            End::Left(Left::Demo) => {
+            End::Left(ExitChoice::Demo) => {
                 // The demo takes the terminal anew.
                 drop(terminal);
                 return Box::pin(demo::run(DemoArgs::interactive())).await;
             }
-            End::Left(ref left @ (Left::Session(id) | Left::Branch(id))) => {
+            End::Left(ref left @ (ExitChoice::Session(id) | ExitChoice::Branch(id))) => {
                 args.session.continue_last = false;
                 args.session.session_id = None;
-                args.session.fork_session = matches!(left, Left::Branch(_));
+                args.session.fork_session = matches!(left, ExitChoice::Branch(_));
                 args.session.resume = Some(Some(NamedSession::Id(id)));
             }
         }
@@ -208,7 +208,7 @@ async fn show(
     let (left, has_ended) = tokio::select! {
         biased;
         left = app.run() => (left.map(End::Left).map_err(anyhow::Error::from), false),
-        ended = &mut session => (ended.map(|()| End::Left(Left::Shell)), true),
+        ended = &mut session => (ended.map(|()| End::Left(ExitChoice::Shell)), true),
         code = told_to_end(&mut signals, is_plain.then_some(&**front)) => {
             (Ok(End::Signal(code)), false)
         }

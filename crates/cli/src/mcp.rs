@@ -2,8 +2,8 @@
 
 mod browser;
 mod edit;
-mod live;
 mod login;
+mod probe;
 mod serve;
 mod show;
 
@@ -195,14 +195,14 @@ pub(crate) async fn run(args: McpCommandArgs) -> anyhow::Result<ExitCode> {
         McpAction::List { json, sources } => {
             let servers = ListedServers::load(&sources)?;
             servers.warn();
-            let seen = live::look(&servers, |_| true).await?;
+            let seen = probe::look(&servers, |_| true).await?;
             show::list(&seen, json);
         }
         McpAction::Get { name, show_values, sources } => {
             let servers = ListedServers::load(&sources)?;
             servers.find(&name)?;
             servers.warn();
-            let seen = live::look(&servers, |declared| declared.server.name == name).await?;
+            let seen = probe::look(&servers, |declared| declared.server.name == name).await?;
             show::details(&seen, show_values);
         }
         McpAction::Add(args) => edit::add(&args)?,

@@ -38,7 +38,7 @@ struct ShellCommands {
 
 /// The state that a status line is wanted for.
 #[derive(Debug, Default)]
-enum Wanted {
+enum StatusLineWork {
     #[default]
     Nothing,
     /// One is made, and no other is wanted.
@@ -52,7 +52,7 @@ pub(crate) struct OwnCommands {
     cwd: PathBuf,
     env: Arc<Env>,
     commands: Mutex<ShellCommands>,
-    wanted: Mutex<Wanted>,
+    wanted: Mutex<StatusLineWork>,
 }
 
 impl OwnCommands {
@@ -90,11 +90,11 @@ impl OwnCommands {
         }
         {
             let mut wanted = self.wanted.lock();
-            if !matches!(*wanted, Wanted::Nothing) {
-                *wanted = Wanted::Newer(state);
+            if !matches!(*wanted, StatusLineWork::Nothing) {
+                *wanted = StatusLineWork::Newer(state);
                 return Vec::new();
             }
-            *wanted = Wanted::Making;
+            *wanted = StatusLineWork::Making;
         }
         let mut state = state;
         loop {
@@ -111,11 +111,11 @@ impl OwnCommands {
             }
             let mut wanted = self.wanted.lock();
             match std::mem::take(&mut *wanted) {
-                Wanted::Newer(newer) => {
-                    *wanted = Wanted::Making;
+                StatusLineWork::Newer(newer) => {
+                    *wanted = StatusLineWork::Making;
                     state = newer;
                 }
-                Wanted::Nothing | Wanted::Making => return facts,
+                StatusLineWork::Nothing | StatusLineWork::Making => return facts,
             }
         }
     }

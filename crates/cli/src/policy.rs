@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail};
 use centurion_config::settings::{
-    DefaultMode, Level, Origin, RuleForm, RuleText, Settings, Standing,
+    DefaultMode, Level, Origin, RepositoryTrust, RuleForm, RuleText, Settings,
 };
 use centurion_config::trust::Trust;
 use centurion_engine::{Bypass, Change, RuleSource, Rules, UnreadRule, read_rule};
@@ -59,7 +59,7 @@ pub(crate) fn policy(
             .chain(added.iter().cloned())
             .chain(directories)
             .collect(),
-        trusted_repository: repository.filter(|_| settings.standing() == Standing::Full),
+        trusted_repository: repository.filter(|_| settings.standing() == RepositoryTrust::Full),
         cwd,
         ..Policy::default()
     })

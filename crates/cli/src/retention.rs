@@ -215,7 +215,7 @@ mod tests {
     use std::fs::FileTimes;
     use std::os::unix::fs::symlink;
 
-    use centurion_config::settings::{SettingsSources, Standing};
+    use centurion_config::settings::{RepositoryTrust, SettingsSources};
     use centurion_protocol::{Env, SeededWorld, World as _};
 
     use super::*;
@@ -435,7 +435,7 @@ mod tests {
             fs::write(config.join("settings.json"), text).unwrap();
             let sources =
                 SettingsSources { config_dirs: vec![config.clone()], ..SettingsSources::default() };
-            Sweep::new(&Settings::load(sources, Standing::Untrusted), &dirs, now)
+            Sweep::new(&Settings::load(sources, RepositoryTrust::Untrusted), &dirs, now)
         };
         let expected = |days: u32| {
             let (projects, task_lists) = (config.join("projects"), config.join("tasks"));

@@ -11,8 +11,8 @@ use centurion_config::trust::Trust;
 use centurion_sandbox::{Domains, Network, Proxy, Routes, Sandbox, Support, UnixSockets};
 use centurion_tools::{SandboxPolicy, SandboxSettings};
 
-use crate::kept::kept_paths;
 use crate::output::note;
+use crate::protected_files::kept_paths;
 use crate::surroundings::Surroundings;
 
 /// A sandbox that is ready, with what must live as long as it.

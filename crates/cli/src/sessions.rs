@@ -138,7 +138,7 @@ pub(crate) fn named(
         }
         NamedSession::Title(title) => title,
     };
-    let mut found: Vec<Here> = here(dirs, cwd);
+    let mut found: Vec<ListedSession> = here(dirs, cwd);
     found.retain(|session| session.title.trim() == wanted);
     match found.as_slice() {
         [] => anyhow::bail!("there is no session named `{wanted}` in this directory\n{HELP}"),
@@ -152,7 +152,7 @@ pub(crate) fn named(
 }
 
 /// A session of a directory, in short.
-pub(crate) struct Here {
+pub(crate) struct ListedSession {
     pub(crate) id: SessionId,
     pub(crate) path: PathBuf,
     pub(crate) modified: SystemTime,
@@ -163,21 +163,21 @@ pub(crate) struct Here {
 }
 
 /// All sessions of a directory, newest first.
-pub(crate) fn here(dirs: &Dirs, cwd: &Path) -> Vec<Here> {
+pub(crate) fn here(dirs: &Dirs, cwd: &Path) -> Vec<ListedSession> {
     at_a_glance(&dirs.project_dirs(cwd))
 }
 
 /// All sessions of all directories, newest first.
-pub(crate) fn everywhere(dirs: &Dirs) -> Vec<Here> {
+pub(crate) fn everywhere(dirs: &Dirs) -> Vec<ListedSession> {
     at_a_glance(&all_projects(dirs))
 }
 
-fn at_a_glance(places: &[PathBuf]) -> Vec<Here> {
+fn at_a_glance(places: &[PathBuf]) -> Vec<ListedSession> {
     let mut all = transcripts(places);
     all.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
     let short = |(id, path, modified): (SessionId, PathBuf, SystemTime)| {
         let Glance { bytes, title, cwd, branch } = Glance::at(&path)?;
-        Some(Here { id, path, modified, title, bytes, cwd, branch })
+        Some(ListedSession { id, path, modified, title, bytes, cwd, branch })
     };
     all.into_iter().filter_map(short).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use centurion_config::memory::{Memory, MemorySources};
 use centurion_config::paths::repo_root;
-use centurion_config::settings::{LevelChoice, Settings, Standing};
+use centurion_config::settings::{LevelChoice, RepositoryTrust, Settings};
 use centurion_config::trust::Trust;
 
 use centurion_engine::{
@@ -26,8 +26,8 @@ use centurion_tools::guard::{CommandLimits, GuardProgram};
 use crate::absent_model::absent_model;
 use crate::args::{AutoCompact, PermissionPrompts, PromptTool, RunArgs};
 use crate::configuration::Configuration;
-use crate::delegation::{self, Found};
-use crate::extensions::{self, Around};
+use crate::delegation::{self, AgentParts};
+use crate::extensions::{self, ExtensionContext};
 use crate::key_helper::HelperCommand;
 use crate::live_settings::LiveSettings;
 use crate::output::note;
@@ -66,7 +66,7 @@ pub(crate) async fn options(
 ) -> anyhow::Result<(Options, Lasting)> {
     let env = Arc::new(configuration.settings.overlay(&surroundings.env));
     let directories = additional_directories(&args.add_dir)?;
-    let found = Found::look(args, &directories, surroundings, &configuration, &world)?;
+    let found = AgentParts::look(args, &directories, surroundings, &configuration, &world)?;
     let Configuration { settings, trust, .. } = configuration;
     let repository = repo_root(&surroundings.cwd);
     let plugins = PluginReloader::new(args, surroundings, &directories, &found.plugins);
@@ -87,7 +87,7 @@ pub(crate) async fn options(
     let roots = working_directories(surroundings, &directories);
     let confinement = sandbox::confinement(&settings, surroundings, &roots, &used, &trust)?;
     let (sandbox, allows_sandboxed, proxy) = Confinement::split(confinement);
-    let around = Around {
+    let around = ExtensionContext {
         env: &env,
         roots: &roots,
         output_dir: &storage.output_dir,
@@ -169,7 +169,7 @@ impl RunWishes<'_> {
     /// The rules, and the files that make the program run something.
     fn policy(
         &self,
-        found: &Found,
+        found: &AgentParts,
         trust: &Arc<Trust>,
         repository: Option<PathBuf>,
         directories: &[PathBuf],
@@ -209,7 +209,7 @@ impl RunWishes<'_> {
     /// The agents that were found, with the rules for them.
     fn agents(
         &self,
-        found: Found,
+        found: AgentParts,
         pool: &Arc<Pool>,
         limits: &ModelLimits,
         model: &Model,
@@ -603,7 +603,7 @@ fn memory(
         levels,
         config_dirs: surroundings.dirs.config_dirs().to_vec(),
         excludes: settings.memory_excludes(),
-        follow_links_outside: settings.standing() == Standing::Full,
+        follow_links_outside: settings.standing() == RepositoryTrust::Full,
         managed_text: settings.managed_memory().map(|it| (it.origin.file.to_path_buf(), it.value)),
         ..MemorySources::default()
     });
@@ -627,7 +627,7 @@ mod tests {
         std::fs::write(&managed, "{\"claudeMd\": \"Ask twice.\"}").unwrap();
         std::fs::write(root.join("CLAUDE.md"), "Ask once.").unwrap();
         let sources = SettingsSources { managed_dir: Some(root.clone()), ..Default::default() };
-        let settings = Settings::load(sources, Standing::Untrusted);
+        let settings = Settings::load(sources, RepositoryTrust::Untrusted);
         let env = Arc::new(Env::default());
         let surroundings = Surroundings {
             env: Arc::clone(&env),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use centurion_team::{Happened, ListName, LogEntry, Status, Task, TaskList, TaskNumber};
+use centurion_team::{ListName, LogEntry, Status, Task, TaskChange, TaskList, TaskNumber};
 use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
 
@@ -161,9 +161,9 @@ fn numbers(numbers: &[TaskNumber]) -> String {
 fn told(entry: &LogEntry) -> String {
     let by = &entry.by;
     match &entry.what {
-        Happened::Created { .. } => format!("created by {by}"),
-        Happened::Released { .. } => format!("given back: {by} has ended"),
-        Happened::Changed { status, owner, .. } => {
+        TaskChange::Created { .. } => format!("created by {by}"),
+        TaskChange::Released { .. } => format!("given back: {by} has ended"),
+        TaskChange::Changed { status, owner, .. } => {
             let status = status.map(|status| format!(", {}", status.as_str()));
             let owner = owner.as_ref().map(|owner| match owner.as_str() {
                 "" => ", without an owner".to_owned(),

@@ -3,8 +3,8 @@
 pub(crate) mod flags;
 mod member;
 mod pane;
+mod pane_output;
 mod process;
-mod shown;
 mod tmux;
 
 use std::sync::Arc;

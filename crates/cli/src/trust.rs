@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use centurion_config::trust::{
-    Difference, ItemChange, Kept, Survey, Trust, TrustKey, TrustState, TrustedBy, survey,
+    AnswerStorage, Difference, ItemChange, Survey, Trust, TrustKey, TrustState, TrustedBy, survey,
 };
 use centurion_diff::LineDiff;
 use centurion_protocol::SystemWorld;
@@ -112,7 +112,7 @@ pub(crate) fn grant(surroundings: &Surroundings) -> anyhow::Result<String> {
     let kept =
         trust.grant(&key, &found, &without_secrets).context("the answer could not be kept")?;
     anyhow::ensure!(
-        kept == Kept::Stored,
+        kept == AnswerStorage::Stored,
         "the home directory cannot be trusted: too much lies below it"
     );
     let mut text = format!("{}: trusted\n", key.path().display());

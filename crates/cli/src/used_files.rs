@@ -13,7 +13,7 @@ use centurion_config::skills::SkillSource;
 use centurion_config::trust::{Lookup, Trust, collect_hook_texts, collect_texts, named_files};
 use centurion_protocol::Env;
 
-use crate::delegation::Found;
+use crate::delegation::AgentParts;
 use crate::sandbox::reachable;
 use crate::surroundings::Surroundings;
 
@@ -21,7 +21,7 @@ use crate::surroundings::Surroundings;
 /// folders that anything names which runs. What would run as soon as it is there counts as well, but for what is judged
 /// before it runs.
 pub(crate) fn used_files(
-    found: &Found,
+    found: &AgentParts,
     trust: &Trust,
     settings: &Settings,
     surroundings: &Surroundings,
@@ -82,7 +82,7 @@ struct CommandTexts {
 
 impl CommandTexts {
     /// Everything that runs in this session beside the model's commands.
-    fn collect(found: &Found, settings: &Settings) -> Self {
+    fn collect(found: &AgentParts, settings: &Settings) -> Self {
         let mut commands = Self::default();
         for declared in settings.hooks() {
             collect_hook_texts(&declared.value, &mut commands.own);

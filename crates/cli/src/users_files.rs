@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use centurion_config::repository::USERS_GIT_CONFIGURATION;
 
 use crate::args::RunArgs;
-use crate::kept::SHELL_FILES;
+use crate::protected_files::SHELL_FILES;
 use crate::surroundings::Surroundings;
 
 /// Entries of the user's configuration directories that decide what runs and what is allowed. Agents keep their

@@ -43,7 +43,7 @@ use crate::Problem;
 use crate::agents::{MemoryScope, directory_name};
 use crate::files::{self, FileError, Readers};
 use crate::paths::{Dirs, main_checkout, project_slug};
-use crate::settings::{Settings, Standing};
+use crate::settings::{RepositoryTrust, Settings};
 
 /// The folders of memories, in the user's directory and in the project's.
 const SHARED: &str = "agent-memory";
@@ -104,7 +104,7 @@ impl MemoryPlaces {
             auto_memory: settings.auto_memory() && !is_off,
             // A snapshot speaks in all projects: a repository must be trusted for that.
             snapshots: settings.subagents().memory_snapshot
-                && settings.standing() == Standing::Full,
+                && settings.standing() == RepositoryTrust::Full,
         }
     }
 

@@ -7,7 +7,7 @@ use centurion_protocol::World;
 
 use crate::agents::{AgentSources, PROJECT_DIRS, PluginAgents};
 use crate::frontmatter::{self, Grammar, Shape};
-use crate::scan::{Memo, Pick, ScanPlace};
+use crate::scan::{FileChoice, Memo, ScanPlace};
 
 /// The directory of styles beside those of agents and skills.
 const DIRECTORY: &str = "output-styles";
@@ -133,7 +133,7 @@ fn files(root: &Path, within: Option<&Path>, world: &dyn World) -> Vec<(String, 
     let place = ScanPlace {
         root: root.to_owned(),
         within: within.map(Path::to_owned),
-        pick: Pick::Markdown,
+        pick: FileChoice::Markdown,
         owner: String::new(),
     };
     let visit = Memo::default().visit(&place, world, |_, text| text.to_owned());

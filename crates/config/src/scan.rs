@@ -45,7 +45,7 @@ pub(crate) const SYNCED: &str = "synced";
 
 /// Choice of the files of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Pick {
+pub(crate) enum FileChoice {
     /// All Markdown below it.
     Markdown,
     /// The `SKILL.md` of each folder in it.
@@ -54,7 +54,7 @@ pub(crate) enum Pick {
     Skill,
 }
 
-impl Pick {
+impl FileChoice {
     fn wants_file(self, depth: usize, name: &OsStr) -> bool {
         let is_skill = || name.eq_ignore_ascii_case(SKILL_FILE);
         match self {
@@ -85,13 +85,13 @@ pub(crate) enum Portion {
 
 /// Bounds of a visit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct VisitBounds {
     pub(crate) portion: Portion,
     /// The most files that are read; the others are counted.
     pub(crate) most: usize,
 }
 
-impl Default for Extent {
+impl Default for VisitBounds {
     fn default() -> Self {
         Self { portion: Portion::Whole, most: usize::MAX }
     }
@@ -103,7 +103,7 @@ pub(crate) struct ScanPlace {
     pub(crate) root: PathBuf,
     /// Directory that links must not lead out of; `None` where all of the machine may be read.
     pub(crate) within: Option<PathBuf>,
-    pub(crate) pick: Pick,
+    pub(crate) pick: FileChoice,
     /// Its owner, for the same file may mean something else to another.
     pub(crate) owner: String,
 }
@@ -144,7 +144,7 @@ type ByPath<T> = HashMap<OsString, T, RandomState>;
 /// Listings and files of a place.
 struct KnownPlace<T> {
     listings: ByPath<Listing>,
-    files: ByPath<Known<T>>,
+    files: ByPath<CachedFile<T>>,
     refused: Vec<RefusedPath>,
 }
 
@@ -159,7 +159,7 @@ struct Listing {
     more: usize,
 }
 
-struct Known<T> {
+struct CachedFile<T> {
     stamp: Stamp,
     is_settled: bool,
     value: Arc<T>,
@@ -181,14 +181,14 @@ impl<T> Memo<T> {
         world: &dyn World,
         read: impl FnMut(&Path, &str) -> T,
     ) -> Visit<T> {
-        self.visit_part(place, Extent::default(), world, read)
+        self.visit_part(place, VisitBounds::default(), world, read)
     }
 
     /// The same for a part of its files, or of each file.
     pub(crate) fn visit_part(
         &mut self,
         place: &ScanPlace,
-        extent: Extent,
+        extent: VisitBounds,
         world: &dyn World,
         read: impl FnMut(&Path, &str) -> T,
     ) -> Visit<T> {
@@ -238,8 +238,8 @@ impl<T> Memo<T> {
 
 /// One way through a place.
 struct Walk<T, R> {
-    pick: Pick,
-    extent: Extent,
+    pick: FileChoice,
+    extent: VisitBounds,
     /// The given path of the place, and the directory that was opened there.
     root: Option<(PathBuf, Directory)>,
     within: Option<PathBuf>,
@@ -250,7 +250,7 @@ struct Walk<T, R> {
     listed_before: ByPath<Listing>,
     listings: ByPath<Listing>,
     /// The files of the last visit, and those that this one finds.
-    files: ByPath<Known<T>>,
+    files: ByPath<CachedFile<T>>,
     found: Vec<FoundFile<T>>,
     refused: Vec<RefusedPath>,
     /// The real paths of folders that links led to: each is looked through once.
@@ -388,7 +388,7 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         }
         let below = match (entry.kind, self.pick) {
             (Kind::File, _) => Some(None),
-            (Kind::Directory, Pick::Skills) if depth == 0 => Some(Some(SKILL_FILE)),
+            (Kind::Directory, FileChoice::Skills) if depth == 0 => Some(Some(SKILL_FILE)),
             _ => None,
         };
         if let Some(below) = below {
@@ -496,7 +496,7 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
                     stamp,
                     value: Arc::clone(&value),
                 });
-                let known = Known { stamp, is_settled, value, is_found: true };
+                let known = CachedFile { stamp, is_settled, value, is_found: true };
                 self.files.insert(path.as_os_str().to_owned(), known);
             }
             Err(error) => self.refuse(path, error.to_string()),

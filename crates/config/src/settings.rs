@@ -50,8 +50,8 @@ pub(crate) use self::layer::printable;
 pub use self::level::{Level, LevelChoice, Origin, Sourced, UnknownSource};
 pub use self::mcp::McpSettings;
 pub use self::memory::{MemorySettings, MemoryTask};
-use self::merge::Merged;
-pub use self::merge::{Off, Standing};
+use self::merge::MergedValues;
+pub use self::merge::{Off, RepositoryTrust};
 pub use self::parent::ParentSettings;
 pub use self::permissions::{DefaultMode, Permissions, RuleForm, RuleText};
 pub use self::plugin_only::PluginOnly;
@@ -83,7 +83,7 @@ pub struct Settings {
     looked_at: Vec<(Level, PathBuf, Option<Stamp>)>,
     /// Problems besides those of the files.
     problems: Vec<Problem>,
-    merged: Merged,
+    merged: MergedValues,
     permissions: Permissions,
     sandbox: Sandbox,
 }
@@ -97,7 +97,7 @@ impl Settings {
             layers: Vec::new(),
             looked_at: Vec::new(),
             problems: Vec::new(),
-            merged: Merged::default(),
+            merged: MergedValues::default(),
             permissions: Permissions::default(),
             sandbox: Sandbox::default(),
         };
@@ -140,7 +140,7 @@ impl Settings {
     fn is_link_of_a_stranger(&self, level: Level, path: &Path) -> bool {
         let is_projects = matches!(level, Level::Project | Level::Local);
         let directory = path.ancestors().nth(2).unwrap_or(path);
-        is_projects && self.standing() != Standing::Full && files::leads_out(path, directory)
+        is_projects && self.standing() != RepositoryTrust::Full && files::leads_out(path, directory)
     }
 
     fn read(&mut self, candidate: SettingsCandidate, was: Option<&Layer>) -> Option<Layer> {
@@ -200,7 +200,7 @@ impl Settings {
     }
 
     /// The trust that the folder has.
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> RepositoryTrust {
         self.trust.standing
     }
 
@@ -232,7 +232,7 @@ impl Settings {
     }
 
     fn merge(&mut self) {
-        self.merged = Merged::new(&self.layers, &self.trust.content);
+        self.merged = MergedValues::new(&self.layers, &self.trust.content);
         self.permissions = Permissions::new(&self.merged, &self.sources);
         self.sandbox = Sandbox::new(&self.merged);
     }

@@ -37,7 +37,7 @@ use crate::files::{self, FileError};
 use crate::mcp::McpServer;
 use crate::paths::{main_checkout, repo_root};
 use crate::repository::git_programs;
-use crate::settings::Standing;
+use crate::settings::RepositoryTrust;
 
 /// The other program keeps histories in its file too.
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -92,18 +92,18 @@ pub enum TrustedBy {
 
 impl TrustState {
     /// The trust that the folder's repository has.
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> RepositoryTrust {
         match self {
-            Self::Trusted(_) => Standing::Full,
-            Self::Parent(_) => Standing::Partly,
-            Self::Untrusted => Standing::Untrusted,
+            Self::Trusted(_) => RepositoryTrust::Full,
+            Self::Parent(_) => RepositoryTrust::Partly,
+            Self::Untrusted => RepositoryTrust::Untrusted,
         }
     }
 }
 
 /// The result of keeping an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum AnswerStorage {
     Stored,
     /// It is about the home directory, or one around it.
     ThisRunOnly,
@@ -212,10 +212,10 @@ impl Trust {
         key: &TrustKey,
         survey: &Survey,
         redact: Redact<'_>,
-    ) -> Result<Kept, TrustError> {
+    ) -> Result<AnswerStorage, TrustError> {
         if self.is_around_home(key.path()) {
             self.this_run.insert(key.path().to_owned());
-            return Ok(Kept::ThisRunOnly);
+            return Ok(AnswerStorage::ThisRunOnly);
         }
         let accepted = survey.items.iter().flat_map(|item| self.accepted(item, survey, redact));
         let mut accepted: Vec<AcceptedItem> = accepted.collect();
@@ -229,7 +229,7 @@ impl Trust {
         }
         self.keep(key.path(), Record::new(accepted))?;
         self.store(key, true)?;
-        Ok(Kept::Stored)
+        Ok(AnswerStorage::Stored)
     }
 
     /// Trusts a folder no longer, whatever another program was told, and accepts nothing of it.
@@ -322,7 +322,7 @@ impl Trust {
             [line] => vec![line.clone()],
             words => commands_of(&words.iter().map(String::as_str).collect::<Vec<_>>()),
         };
-        self.judge_programs(file, &commands, cwd, Unknown::Refused)
+        self.judge_programs(file, &commands, cwd, UnknownProgram::Refused)
     }
 
     /// Whether everything that an accepted server of a repository would run, started in this directory, is as it was
@@ -331,9 +331,9 @@ impl Trust {
         let (Some(file), Some(accepted)) = (&server.origin.file, &server.accepted) else {
             return Ok(());
         };
-        self.judge_programs(file, accepted, cwd, Unknown::Refused)?;
+        self.judge_programs(file, accepted, cwd, UnknownProgram::Refused)?;
         // The user's environment may name files that were never shown for acceptance.
-        self.judge_programs(file, &server.commands(), cwd, Unknown::Counts)
+        self.judge_programs(file, &server.commands(), cwd, UnknownProgram::Counts)
     }
 
     fn judge_programs(
@@ -341,7 +341,7 @@ impl Trust {
         file: &Path,
         commands: &[String],
         cwd: &Path,
-        unknown: Unknown,
+        unknown: UnknownProgram,
     ) -> Result<(), Unaccepted> {
         let cwd = &cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
         let base = definitions_base(file);
@@ -368,7 +368,7 @@ impl Trust {
                     let place = place(&program, root);
                     let is_unknown = || !record.names(&place, PROGRAM);
                     record.has(&place, PROGRAM, &digest)
-                        || unknown == Unknown::Counts && is_unknown()
+                        || unknown == UnknownProgram::Counts && is_unknown()
                 };
                 has(key.path(), &root) || above.iter().any(|folder| has(folder, folder))
             };
@@ -542,7 +542,7 @@ struct RefusedFolder;
 
 /// The rule for a program of which no content was ever accepted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Unknown {
+enum UnknownProgram {
     Refused,
     Counts,
 }

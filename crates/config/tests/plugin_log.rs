@@ -9,7 +9,7 @@ use std::sync::Arc;
 use centurion_config::agents::{AgentLoader, AgentSources};
 use centurion_config::paths::Dirs;
 use centurion_config::plugins::{PluginLoader, PluginSources};
-use centurion_config::settings::{LevelChoice, Settings, SettingsSources, Standing};
+use centurion_config::settings::{LevelChoice, RepositoryTrust, Settings, SettingsSources};
 use centurion_protocol::{Env, SystemWorld};
 use parking_lot::Mutex;
 use tracing::field::{Field, Visit};
@@ -74,7 +74,7 @@ fn how_much_was_loaded_is_logged() {
             config_dirs: dirs.config_dirs().to_vec(),
             ..SettingsSources::default()
         },
-        Standing::Untrusted,
+        RepositoryTrust::Untrusted,
     );
     let sources = PluginSources::new(&dirs, &settings, &top, &["mine".into()]);
     let log = Log::default();

@@ -58,7 +58,7 @@ pub use agent::context_file::ContextFile;
 pub use agent::isolation::IsolationError;
 pub use agent::isolation::entered::{EnterError, usual_name as worktree_name};
 pub use agent::isolation::guarded_git::GuardedGit;
-pub use agent::lead_link::{LeadHearing, LeadLink, LeadView, LinkError, Parting, member_execution};
+pub use agent::lead_link::{LeadHearing, LeadLink, LeadView, LinkEnd, LinkError, member_execution};
 pub use agent::member_processes::{Inherited, MemberProcessOptions};
 pub use agent::peers::PeerOptions;
 pub use agent::session_tasks::TaskListPlace;
@@ -94,10 +94,10 @@ pub use policy::permissions::{
 pub use policy::rule_text::{RuleTextError, UnreadRule, read_rule};
 pub use session::{
     AgentOptions, AgentSpending, AsideError, AskToEndError, Base, CAPABILITIES, DirectoryRefused,
-    ExplainError, Extensions, FILE_HISTORY, FileRefused, Handle, MemberStanding, ModelChange,
-    OpenError, Options, PROTOCOL_VERSION, PermissionOptions, PluginParts, ReadInstructions,
-    Remembering, ResumePoint, ServerCallError, Session, SetupTrigger, Start, Storage, TeamMember,
-    TeamMessage, TeamReport, TellError, Told, ToolReply, ToolServer,
+    ExplainError, Extensions, FILE_HISTORY, FileRefused, Handle, MemberStanding, MessageRoute,
+    ModelChange, OpenError, Options, PROTOCOL_VERSION, PermissionOptions, PluginParts,
+    ReadInstructions, Remembering, ResumePoint, ServerCallError, Session, SetupTrigger, Start,
+    Storage, TeamMember, TeamMessage, TeamReport, TellError, ToolReply, ToolServer,
 };
 pub use tools::agent_tool::Explanation;
 pub use toolset::servers::{
@@ -112,4 +112,4 @@ pub use turn::hooks::HookHost;
 pub use turn::internal_fork::InternalForkError;
 pub use turn::message_breakdown::MessageBreakdown;
 pub use turn::model_switch::SwitchRefused;
-pub use turn::typed::{BUILT_IN_COMMANDS, BuiltInCommand};
+pub use turn::typed_command::{BUILT_IN_COMMANDS, BuiltInCommand};

@@ -8,7 +8,7 @@ mod clock;
 mod due;
 mod expression;
 mod notes;
-mod telling;
+mod texts;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use tokio::sync::Notify;
 
 use self::clock::Clock;
 pub(crate) use self::expression::{Expression, ExpressionError};
-pub(crate) use self::notes::{Kept, read};
-use self::telling::Missed;
-pub(crate) use self::telling::moment;
+pub(crate) use self::notes::{RecordedSchedule, read};
+use self::texts::MissedSchedule;
+pub(crate) use self::texts::moment;
 use crate::definition::rules::{DelegationRules, SessionMode};
 use crate::message::manner::Manner;
 use crate::message::queue::{Item, Origin, Priority, Queue};
@@ -233,7 +233,7 @@ impl Schedules {
             // Times missed while the machine was suspended are skipped.
             entry.due = schedule.due_after(now, &self.zone).filter(|_| schedule.recurring);
             if !queue.holds_schedule(&schedule.id) {
-                let text = telling::prompt(schedule, entry.due.is_none());
+                let text = texts::prompt(schedule, entry.due.is_none());
                 let origin = Origin::Schedule { id: schedule.id.clone(), due };
                 queue.push(self.item(text, origin));
             }
@@ -282,16 +282,16 @@ impl Schedules {
     }
 
     /// Puts the schedules of a resumed session's journal in force again, and tells once of what was missed.
-    pub(crate) fn restore(&self, queue: &Queue, kept: Vec<Kept>) {
+    pub(crate) fn restore(&self, queue: &Queue, kept: Vec<RecordedSchedule>) {
         let now = self.clock.now();
         let mut missed = Vec::new();
         let mut table = self.table(queue);
-        for Kept { schedule, told } in kept {
+        for RecordedSchedule { schedule, told } in kept {
             let due = match schedule.due_after(told, &self.zone) {
                 Some(due) if due <= now => {
                     // One that was to come once is over.
                     let next = schedule.due_after(now, &self.zone).filter(|_| schedule.recurring);
-                    missed.push(Missed { schedule: schedule.clone(), due, next });
+                    missed.push(MissedSchedule { schedule: schedule.clone(), due, next });
                     next
                 }
                 still_to_come => still_to_come,
@@ -303,7 +303,7 @@ impl Schedules {
         drop(table);
         if !missed.is_empty() {
             let ids = missed.iter().map(|it| it.schedule.id.clone()).collect();
-            let text = telling::missed(&missed, &self.zone);
+            let text = texts::missed(&missed, &self.zone);
             queue.push(self.item(text, Origin::MissedSchedules { ids, until: now }));
         }
         self.changed.notify_one();
@@ -324,7 +324,10 @@ pub(crate) fn of_session(
 }
 
 /// Notes in the journal of a copied session that the schedules stay with the session it was copied from.
-pub(crate) fn note_left_behind(journal: &Journal, kept: &[Kept]) -> Result<(), JournalError> {
+pub(crate) fn note_left_behind(
+    journal: &Journal,
+    kept: &[RecordedSchedule],
+) -> Result<(), JournalError> {
     kept.iter().try_for_each(|it| notes::deleted(journal, &it.schedule.id))
 }
 

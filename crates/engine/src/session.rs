@@ -3,13 +3,13 @@
 //! It owns what its agents share (queue, broker, budget, shells) and runs the main agent once for each
 //! input that the queue holds.
 
-mod anew;
+mod clear;
 mod commands;
 mod explain;
 mod handle;
 mod host_requests;
-mod led;
 mod main_agent;
+mod member;
 mod memory;
 mod open;
 mod options;
@@ -54,7 +54,7 @@ pub use self::options::{
 use self::results::Results;
 use self::run_once::{RunEnd, log_fault, or_log};
 pub use self::side_question::AsideError;
-pub use self::steering::{AgentSpending, TellError, Told};
+pub use self::steering::{AgentSpending, MessageRoute, TellError};
 pub use self::team_report::{AskToEndError, MemberStanding, TeamMember, TeamMessage, TeamReport};
 pub use self::tool_server::{ToolReply, ToolServer};
 use crate::agent::peers;

@@ -13,4 +13,4 @@ pub(crate) mod message_breakdown;
 pub(crate) mod model_switch;
 mod refusal;
 pub(crate) mod skill;
-pub(crate) mod typed;
+pub(crate) mod typed_command;

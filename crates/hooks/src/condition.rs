@@ -29,7 +29,7 @@ pub enum ConditionError {
 
 /// The anchors of a rule's paths.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Places<'a> {
+pub(crate) struct PathAnchors<'a> {
     pub(crate) cwd: &'a Path,
     pub(crate) project: &'a Path,
     pub(crate) home: Option<&'a Path>,
@@ -52,7 +52,7 @@ impl Condition {
     }
 
     /// Whether the rule matches the call.
-    pub(crate) fn fits(&self, call: &Call<'_>, places: Places<'_>) -> bool {
+    pub(crate) fn fits(&self, call: &Call<'_>, places: PathAnchors<'_>) -> bool {
         if !self.speaks_about(call.access) {
             return false;
         }
@@ -122,7 +122,7 @@ mod tests {
             ),
         ] {
             let condition = Condition::parse(rule).unwrap();
-            let places = Places { cwd: Path::new("/p"), project: Path::new("/p"), home: None };
+            let places = PathAnchors { cwd: Path::new("/p"), project: Path::new("/p"), home: None };
             let call = Call::new(tool, &access);
             assert_eq!(condition.fits(&call, places), expected, "{rule} on {access:?}");
         }
@@ -133,7 +133,7 @@ mod tests {
         let input = to_raw_value(&serde_json::json!({"subagent_type": "Explore"})).unwrap();
         let access = Access::Session;
         let call = Call { input: Some(&input), ..Call::new("Agent", &access) };
-        let places = Places { cwd: Path::new("/p"), project: Path::new("/p"), home: None };
+        let places = PathAnchors { cwd: Path::new("/p"), project: Path::new("/p"), home: None };
         assert!(Condition::parse("Task(Explore)").unwrap().fits(&call, places));
         assert!(!Condition::parse("Agent(Plan)").unwrap().fits(&call, places));
     }

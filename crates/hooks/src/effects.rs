@@ -47,7 +47,7 @@ impl fmt::Display for HookError {
 
 /// The verdict and the effects of the hooks of an event.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Fired<V> {
+pub struct HookResult<V> {
     pub verdict: V,
     pub effects: Effects,
     /// True if a function of the host denied what the event is about: it needs no telling.
@@ -58,7 +58,7 @@ pub struct Fired<V> {
     pub hook_name: String,
 }
 
-impl<V> Fired<V> {
+impl<V> HookResult<V> {
     /// The context in the form that the model reads.
     pub fn context_for_model(&self) -> Vec<String> {
         let name = &self.hook_name;

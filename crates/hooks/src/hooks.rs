@@ -13,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use crate::background::Background;
-use crate::condition::Places;
+use crate::condition::PathAnchors;
 use crate::delegate::{Delegate, DelegateFuture};
 use crate::event::{Event, EventSet};
 use crate::handler::{Action, Handler, OnFailure};
@@ -72,12 +72,12 @@ pub(crate) struct Core {
 }
 
 struct State {
-    registered: Vec<Arc<Registered>>,
+    registered: Vec<Arc<RegisteredSet>>,
     rules: Arc<HookRules>,
     next_id: u64,
 }
 
-struct Registered {
+struct RegisteredSet {
     id: u64,
     scope: HookScope,
     set: HookSet,
@@ -92,7 +92,7 @@ pub struct Registration {
     id: u64,
 }
 
-impl Registered {
+impl RegisteredSet {
     fn new(id: u64, scope: HookScope, set: HookSet) -> Arc<Self> {
         let spent = set.hooks().iter().map(|_| AtomicBool::new(false)).collect();
         Arc::new(Self { id, scope, set, spent })
@@ -139,7 +139,7 @@ impl Hooks {
         let mut state = self.0.state();
         let id = state.next_id;
         state.next_id += 1;
-        state.registered.push(Registered::new(id, scope, set));
+        state.registered.push(RegisteredSet::new(id, scope, set));
         self.0.note_events(&state);
         Registration { shared: Arc::downgrade(&self.0), id }
     }
@@ -234,8 +234,11 @@ impl Hooks {
             (state.registered.clone(), Arc::clone(&state.rules))
         };
         let around = &self.0.core.around;
-        let places =
-            Places { cwd: &common.cwd, project: &around.project_dir, home: around.home.as_deref() };
+        let places = PathAnchors {
+            cwd: &common.cwd,
+            project: &around.project_dir,
+            home: around.home.as_deref(),
+        };
         let fits = |handler: &Handler| match (&handler.condition, input.call()) {
             (Some(condition), Some(call)) => condition.fits(&call.as_call(), places),
             _ => true,
@@ -274,7 +277,7 @@ impl Registration {
         let Some(shared) = self.shared.upgrade() else { return };
         let mut state = shared.state();
         if let Some(registered) = state.registered.iter_mut().find(|it| it.id == self.id) {
-            *registered = Registered::new(self.id, registered.scope.clone(), set);
+            *registered = RegisteredSet::new(self.id, registered.scope.clone(), set);
         }
         shared.note_events(&state);
     }

@@ -29,7 +29,7 @@ mod watcher;
 
 pub use condition::{Condition, ConditionError};
 pub use delegate::{AGENT_HOOK_TURNS, Delegate, DelegateError, DelegateFuture, ModelRequest};
-pub use effects::{Effects, Fired, HookError, StopRun};
+pub use effects::{Effects, HookError, HookResult, StopRun};
 pub use event::{Event, ExitTwo, UnknownEvent};
 pub use handler::{
     Action, CallbackAction, CommandAction, Handler, HandlerType, HookShell, HttpAction, OnFailure,

@@ -32,7 +32,7 @@ pub(crate) enum Form {
 
 /// The unit of the number under `timeout`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+enum TimeoutUnit {
     Seconds,
     Milliseconds,
 }
@@ -46,12 +46,12 @@ pub(crate) struct Parser {
 }
 
 /// The location of a part of the JSON.
-struct Place<'a> {
+struct JsonPlace<'a> {
     lines: &'a Lines,
     origin: &'a HookOrigin,
 }
 
-impl Place<'_> {
+impl JsonPlace<'_> {
     fn at(&self, pointer: &str) -> HookOrigin {
         self.origin.at(self.lines.line(pointer))
     }
@@ -78,7 +78,7 @@ impl Parser {
 
     /// Parses an object of events. `pointer` is its location in the document that `lines` is about.
     pub(crate) fn read(&mut self, value: &Value, lines: &Lines, pointer: &str, from: &HookOrigin) {
-        let place = Place { lines, origin: from };
+        let place = JsonPlace { lines, origin: from };
         let events = match value {
             Value::Object(events) => events,
             Value::Null => return,
@@ -103,7 +103,7 @@ impl Parser {
         }
     }
 
-    fn event(&mut self, event: Event, groups: &Value, pointer: &str, place: &Place<'_>) {
+    fn event(&mut self, event: Event, groups: &Value, pointer: &str, place: &JsonPlace<'_>) {
         let groups = match groups {
             Value::Array(groups) => groups,
             Value::Null => return,
@@ -126,7 +126,7 @@ impl Parser {
         event: Event,
         group: &Map<String, Value>,
         pointer: &str,
-        place: &Place<'_>,
+        place: &JsonPlace<'_>,
     ) {
         let origin = place.at(pointer);
         let matcher = match group.get("matcher") {
@@ -152,14 +152,14 @@ impl Parser {
                     let origin = place.at(&format!("{pointer}/hooks/{index}"));
                     match handler {
                         Value::Object(fields) => {
-                            self.handler(event, fields, &matcher, &origin, Unit::Seconds);
+                            self.handler(event, fields, &matcher, &origin, TimeoutUnit::Seconds);
                         }
                         _ => self.problem(&origin, "a hook must be an object with a `type`"),
                     }
                 }
             }
             (Form::Frontmatter(_), None) if is_handler(group) => {
-                self.handler(event, group, &matcher, &origin, Unit::Milliseconds);
+                self.handler(event, group, &matcher, &origin, TimeoutUnit::Milliseconds);
             }
             (Form::Frontmatter(_), None | Some(Value::Null)) => self.skipped += 1,
             (_, None) => self.problem(&origin, "has no list `hooks`, so that nothing runs"),
@@ -175,7 +175,7 @@ impl Parser {
         origin: &HookOrigin,
     ) {
         let mut fields = Fields::new(group);
-        let timeout = timeout(&mut fields, Unit::Seconds);
+        let timeout = timeout(&mut fields, TimeoutUnit::Seconds);
         let ids = fields.texts("hookCallbackIds").unwrap_or_default();
         for message in fields.problems() {
             self.problem(origin, message);
@@ -198,7 +198,7 @@ impl Parser {
         object: &Map<String, Value>,
         matcher: &Arc<Matcher>,
         origin: &HookOrigin,
-        unit: Unit,
+        unit: TimeoutUnit,
     ) {
         let mut fields = Fields::new(object);
         let read = self.read_handler(event, &mut fields, origin, unit);
@@ -218,12 +218,12 @@ impl Parser {
         event: Event,
         fields: &mut Fields<'_>,
         origin: &HookOrigin,
-        unit: Unit,
+        unit: TimeoutUnit,
     ) -> Result<Handler, HandlerError> {
         let written = fields.text("type");
         let kind = match written.as_deref() {
             Some(name) => HandlerType::WRITTEN.into_iter().find(|kind| kind.name() == name),
-            None if unit == Unit::Milliseconds => Some(HandlerType::Command),
+            None if unit == TimeoutUnit::Milliseconds => Some(HandlerType::Command),
             None => None,
         };
         let Some(kind) = kind else {
@@ -274,18 +274,18 @@ fn is_handler(entry: &Map<String, Value>) -> bool {
     ["type", "command", "url", "prompt", "tool"].iter().any(|name| entry.contains_key(*name))
 }
 
-fn timeout(fields: &mut Fields<'_>, unit: Unit) -> Option<Duration> {
+fn timeout(fields: &mut Fields<'_>, unit: TimeoutUnit) -> Option<Duration> {
     let written = fields.value("timeout")?;
     let seconds = written.as_f64().map(|number| match unit {
-        Unit::Seconds => number,
-        Unit::Milliseconds => number / 1_000.0,
+        TimeoutUnit::Seconds => number,
+        TimeoutUnit::Milliseconds => number / 1_000.0,
     });
     let duration =
         seconds.filter(|it| *it > 0.0).and_then(|it| Duration::try_from_secs_f64(it).ok());
     if duration.is_none() {
         let unit = match unit {
-            Unit::Seconds => "seconds",
-            Unit::Milliseconds => "milliseconds",
+            TimeoutUnit::Seconds => "seconds",
+            TimeoutUnit::Milliseconds => "milliseconds",
         };
         fields.ignore(format!(
             "`timeout` must be a number of {unit} above zero: the usual time counts instead"

@@ -12,7 +12,7 @@ const DEEPEST_OUTPUT: usize = 120;
 
 /// The end of one run of a handler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct HandlerEnd {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) exit_code: Option<i32>,
@@ -31,7 +31,7 @@ pub(crate) enum End {
     SaidTooMuch(String),
 }
 
-impl Ended {
+impl HandlerEnd {
     pub(crate) fn failed(why: impl Into<String>) -> Self {
         Self { end: End::Failed(why.into()), ..Self::default() }
     }
@@ -70,7 +70,7 @@ pub(crate) struct Refusal {
 
 impl Reply {
     /// Interprets the end of a command or a similar handler.
-    pub(crate) fn read(event: Event, label: String, ended: &Ended) -> Self {
+    pub(crate) fn read(event: Event, label: String, ended: &HandlerEnd) -> Self {
         let mut reply = Self { label, ..Self::default() };
         match &ended.end {
             End::Finished => {}

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_protocol::{Env, ToolUseId};
-use centurion_tools::Piped;
+use centurion_tools::PipedProcess;
 use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::time::timeout;
@@ -17,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::http::HttpClient;
 use crate::delegate::ModelRequest;
-use crate::effects::{Effects, Fired, HookError};
+use crate::effects::{Effects, HookError, HookResult};
 use crate::event::Event;
 use crate::handler::{Action, CallbackAction, CommandAction, Handler, OnFailure, Waiting};
 use crate::hooks::{Core, Hooks};
 use crate::input::{Common, EventInput, compose, hook_name};
 use crate::origin::HookSource;
-use crate::reply::{End, Ended, Reply};
+use crate::reply::{End, HandlerEnd, Reply};
 use crate::rules::HookRules;
 use crate::watcher::{HookOutcome, HookProgress, HookResponse, HookStarted, LateReply};
 
@@ -34,7 +34,7 @@ const SESSION_END: Duration = Duration::from_millis(1_500);
 const LONGEST_SESSION_END: Duration = Duration::from_mins(1);
 
 /// The input for all hooks of one event.
-struct Told {
+struct FiredEvent {
     event: Event,
     hook_name: String,
     common: Common,
@@ -52,15 +52,15 @@ impl Hooks {
         common: &Common,
         input: &E,
         cancel: &CancellationToken,
-    ) -> Fired<E::Verdict> {
+    ) -> HookResult<E::Verdict> {
         // The user was told that hooks of other events never run.
         const { assert!(E::EVENT.is_fired(), "the event is not listed among those that are fired") };
         if self.is_empty_for(E::EVENT) {
-            return Fired::default();
+            return HookResult::default();
         }
         let handlers = self.select(common, input);
         if handlers.is_empty() {
-            return Fired::default();
+            return HookResult::default();
         }
         let told = match told(common, input) {
             Ok(told) => Arc::new(told),
@@ -83,7 +83,7 @@ impl Hooks {
         if let Some(paths) = E::watches(&verdict) {
             self.0.watched.replace(paths);
         }
-        Fired {
+        HookResult {
             verdict,
             effects: Effects::gather(E::EVENT, &told.hook_name, &replies),
             is_denied_by_host: replies.iter().any(|reply| reply.is_hosts && reply.denies()),
@@ -96,7 +96,7 @@ impl Hooks {
     async fn run_one(
         &self,
         handler: &Arc<Handler>,
-        told: &Told,
+        told: &FiredEvent,
         rules: &HookRules,
         limit: Option<Duration>,
         cancel: &CancellationToken,
@@ -116,7 +116,7 @@ impl Hooks {
         &self,
         handler: &Arc<Handler>,
         waiting: Waiting,
-        told: &Arc<Told>,
+        told: &Arc<FiredEvent>,
         rules: &Arc<HookRules>,
     ) {
         let core = Arc::clone(&self.0.core);
@@ -133,9 +133,9 @@ impl Hooks {
     }
 }
 
-fn told<E: EventInput>(common: &Common, input: &E) -> serde_json::Result<Told> {
+fn told<E: EventInput>(common: &Common, input: &E) -> serde_json::Result<FiredEvent> {
     let value = compose(common, input)?;
-    Ok(Told {
+    Ok(FiredEvent {
         event: E::EVENT,
         hook_name: hook_name(input),
         common: common.clone(),
@@ -145,12 +145,12 @@ fn told<E: EventInput>(common: &Common, input: &E) -> serde_json::Result<Told> {
     })
 }
 
-fn untold<E: EventInput>(input: &E, error: &serde_json::Error) -> Fired<E::Verdict> {
+fn untold<E: EventInput>(input: &E, error: &serde_json::Error) -> HookResult<E::Verdict> {
     let hook_name = hook_name(input);
     let message = format!("what happened cannot be written as JSON: {error}");
     let error = HookError { hook_name: hook_name.clone(), label: E::EVENT.to_string(), message };
     let effects = Effects { errors: vec![error], ..Effects::default() };
-    Fired { verdict: E::Verdict::default(), effects, hook_name, ..Fired::default() }
+    HookResult { verdict: E::Verdict::default(), effects, hook_name, ..HookResult::default() }
 }
 
 /// The shared time limit of the hooks at the end of a session: the value from the environment, or the longest timeout
@@ -163,7 +163,7 @@ fn session_end_budget(handlers: &[Arc<Handler>], env: &Env) -> Duration {
 }
 
 /// The late reply of an asynchronous hook.
-fn late(told: &Told, waiting: Waiting, reply: Reply) -> LateReply {
+fn late(told: &FiredEvent, waiting: Waiting, reply: Reply) -> LateReply {
     let name = &told.hook_name;
     let context = reply.specific().and_then(|it| it.additional_context.clone());
     let texts = [context, reply.output.system_message.clone()].into_iter().flatten();
@@ -183,11 +183,11 @@ impl Core {
     async fn run(
         &self,
         handler: &Handler,
-        told: &Told,
+        told: &FiredEvent,
         rules: &HookRules,
         patience: Duration,
         cancel: &CancellationToken,
-    ) -> (Reply, Option<Piped>) {
+    ) -> (Reply, Option<PipedProcess>) {
         let hook_id = self.around.world.uuid().to_string();
         self.around.watcher.started(HookStarted {
             hook_id: hook_id.clone(),
@@ -201,9 +201,9 @@ impl Core {
             timeout(patience, self.carry_out(&hook_id, handler, told, rules, &mut left));
         let ended = tokio::select! {
             biased;
-            () = cancel.cancelled() => Ended { end: End::Cancelled, ..Ended::default() },
+            () = cancel.cancelled() => HandlerEnd { end: End::Cancelled, ..HandlerEnd::default() },
             ended = carried_out => ended.unwrap_or_else(|_| {
-                Ended::failed(format!("took longer than {patience:?} and was ended"))
+                HandlerEnd::failed(format!("took longer than {patience:?} and was ended"))
             }),
         };
         let label = handler.action.label();
@@ -228,15 +228,15 @@ impl Core {
         &self,
         hook_id: &str,
         handler: &Handler,
-        told: &Told,
+        told: &FiredEvent,
         rules: &HookRules,
-        left: &mut Option<Piped>,
-    ) -> Ended {
+        left: &mut Option<PipedProcess>,
+    ) -> HandlerEnd {
         let delegate = &self.around.delegate;
         let answer = match &handler.action {
             Action::Command(action) => {
                 if let Err(reason) = rules.judge(handler, action, &told.common.cwd) {
-                    return Ended::failed(format!("did not run: {reason}"));
+                    return HandlerEnd::failed(format!("did not run: {reason}"));
                 }
                 return self.command(hook_id, handler, action, told, left).await;
             }
@@ -265,7 +265,7 @@ impl Core {
                 answer.map(|value| value.to_string())
             }
         };
-        answer.map_or_else(|error| Ended::failed(error.to_string()), Ended::said)
+        answer.map_or_else(|error| HandlerEnd::failed(error.to_string()), HandlerEnd::said)
     }
 
     async fn command(
@@ -273,9 +273,9 @@ impl Core {
         hook_id: &str,
         handler: &Handler,
         action: &CommandAction,
-        told: &Told,
-        left: &mut Option<Piped>,
-    ) -> Ended {
+        told: &FiredEvent,
+        left: &mut Option<PipedProcess>,
+    ) -> HandlerEnd {
         let program = command::program(action, &handler.origin.source, told, &self.around);
         let told_so_far = |stdout: String, stderr: String| {
             self.around.watcher.progressed(HookProgress {
@@ -292,7 +292,7 @@ impl Core {
     }
 }
 
-fn response(hook_id: String, told: &Told, ended: Ended, reply: &Reply) -> HookResponse {
+fn response(hook_id: String, told: &FiredEvent, ended: HandlerEnd, reply: &Reply) -> HookResponse {
     let outcome = match ended.end {
         End::Cancelled => HookOutcome::Cancelled,
         End::Finished if reply.error.is_none() && reply.exit_two.is_none() => HookOutcome::Success,

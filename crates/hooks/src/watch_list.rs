@@ -19,10 +19,10 @@ pub struct FileChange {
 
 /// The files that hooks watch.
 #[derive(Debug, Default)]
-pub(crate) struct WatchList(Mutex<Watched>);
+pub(crate) struct WatchList(Mutex<WatchState>);
 
 #[derive(Debug, Default)]
-struct Watched {
+struct WatchState {
     /// The files that hooks requested while the session ran.
     wanted: Vec<PathBuf>,
     /// The state of each file at the last check.
@@ -46,7 +46,7 @@ impl WatchList {
     /// check.
     pub(crate) fn look(&self, named: Vec<PathBuf>) -> Vec<FileChange> {
         let mut watched = self.lock();
-        let Watched { wanted, seen } = &mut *watched;
+        let WatchState { wanted, seen } = &mut *watched;
         let mut before = std::mem::take(seen);
         let mut changes = Vec::new();
         for path in wanted.iter().cloned().chain(named) {
@@ -66,7 +66,7 @@ impl WatchList {
         changes
     }
 
-    fn lock(&self) -> MutexGuard<'_, Watched> {
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
         self.0.lock()
     }
 }

@@ -19,13 +19,13 @@ pub struct Answerers(watch::Sender<List>);
 #[derive(Clone, Default)]
 struct List {
     /// In the order of their numbers.
-    attached: Vec<Attached>,
+    attached: Vec<AttachedAnswerer>,
     /// The number of the next one. None is given twice.
     next: u64,
 }
 
 #[derive(Clone)]
-struct Attached {
+struct AttachedAnswerer {
     number: u64,
     answerer: Arc<dyn Answerer>,
 }
@@ -44,7 +44,7 @@ impl Answerers {
         self.0.send_modify(|list| {
             number = list.next;
             list.next += 1;
-            list.attached.push(Attached { number, answerer });
+            list.attached.push(AttachedAnswerer { number, answerer });
         });
         Attachment { answerers: Arc::downgrade(self), number }
     }
@@ -62,7 +62,7 @@ impl Answerers {
             let attached = changes.borrow_and_update().attached.clone();
             open.retain(|question| attached.iter().any(|it| it.number == question.number));
             // The answerers from `next` on have not been asked.
-            for Attached { number, answerer } in attached {
+            for AttachedAnswerer { number, answerer } in attached {
                 if number >= next {
                     open.push(OpenQuestion { number, answering: put(answerer) });
                     next = number + 1;

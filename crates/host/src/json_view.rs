@@ -12,10 +12,10 @@ use crate::{FinishFuture, Front, OutputQueue};
 
 pub struct JsonView {
     output: Arc<OutputQueue>,
-    shown: Mutex<Shown>,
+    shown: Mutex<JsonOutput>,
 }
 
-enum Shown {
+enum JsonOutput {
     Last(Option<Box<Event>>),
     All {
         is_first: bool,
@@ -27,20 +27,20 @@ enum Shown {
 impl JsonView {
     /// Shows the last result.
     pub fn last(output: Arc<OutputQueue>) -> Self {
-        Self { output, shown: Mutex::new(Shown::Last(None)) }
+        Self { output, shown: Mutex::new(JsonOutput::Last(None)) }
     }
 
     /// Shows all events that every host of the protocol knows.
     pub fn all(output: Arc<OutputQueue>) -> Self {
-        Self { output, shown: Mutex::new(Shown::All { is_first: true }) }
+        Self { output, shown: Mutex::new(JsonOutput::All { is_first: true }) }
     }
 
     fn end(&self) {
-        match std::mem::replace(&mut *self.shown.lock(), Shown::Ended) {
-            Shown::Last(Some(event)) => self.output.json_line(&event),
-            Shown::All { is_first: true } => self.output.write(b"[]\n"),
-            Shown::All { is_first: false } => self.output.write(b"]\n"),
-            Shown::Last(None) | Shown::Ended => {}
+        match std::mem::replace(&mut *self.shown.lock(), JsonOutput::Ended) {
+            JsonOutput::Last(Some(event)) => self.output.json_line(&event),
+            JsonOutput::All { is_first: true } => self.output.write(b"[]\n"),
+            JsonOutput::All { is_first: false } => self.output.write(b"]\n"),
+            JsonOutput::Last(None) | JsonOutput::Ended => {}
         }
     }
 }
@@ -48,14 +48,14 @@ impl JsonView {
 impl View for JsonView {
     fn show(&self, event: &Event) {
         match &mut *self.shown.lock() {
-            Shown::Last(last) if matches!(event.body, EventBody::Result(_)) => {
+            JsonOutput::Last(last) if matches!(event.body, EventBody::Result(_)) => {
                 *last = Some(Box::new(event.clone()));
             }
-            Shown::All { is_first } if !is_wait(event) => {
+            JsonOutput::All { is_first } if !is_wait(event) => {
                 let before = if *is_first { "[" } else { "," };
                 *is_first &= !self.output.json(before, event, "");
             }
-            Shown::Last(_) | Shown::All { .. } | Shown::Ended => {}
+            JsonOutput::Last(_) | JsonOutput::All { .. } | JsonOutput::Ended => {}
         }
     }
 

@@ -80,7 +80,7 @@ struct JournalState {
 
 /// The fate of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Written {
+enum WriteResult {
     Kept,
     /// Thinking that cannot be redacted.
     LeftOut,
@@ -161,10 +161,10 @@ impl Journal {
     ) -> Result<RecordId, JournalError> {
         let line = self.line(state.session, state.last, uuid, body);
         let written = self.write(state, std::slice::from_ref(&line))?;
-        if written == Written::Kept {
+        if written == WriteResult::Kept {
             state.last = Some(uuid);
         }
-        if written != Written::LeftOut {
+        if written != WriteResult::LeftOut {
             state.round.add(uuid, line.body.answer());
         }
         Ok(uuid)
@@ -336,9 +336,13 @@ impl Journal {
     }
 
     /// Writes records with one write.
-    fn write(&self, state: &mut JournalState, lines: &[Line<'_>]) -> Result<Written, JournalError> {
+    fn write(
+        &self,
+        state: &mut JournalState,
+        lines: &[Line<'_>],
+    ) -> Result<WriteResult, JournalError> {
         let JournalState { target, buffer, .. } = state;
-        let Some(file) = target.file()? else { return Ok(Written::Nowhere) };
+        let Some(file) = target.file()? else { return Ok(WriteResult::Nowhere) };
         buffer.clear();
         for line in lines {
             serde_json::to_writer(&mut *buffer, line)
@@ -352,13 +356,13 @@ impl Journal {
         // Signed thinking that had to be changed would be refused when it goes back: leave it out.
         let is_thinking = lines.iter().any(|line| line.body.is_thinking());
         if is_thinking && matches!(bytes, Cow::Owned(_)) {
-            return Ok(Written::LeftOut);
+            return Ok(WriteResult::LeftOut);
         }
         file.append(&bytes)?;
         if let Some(mirror) = &self.recording.mirror {
             mirror.mirror(&file.path, &bytes);
         }
-        Ok(Written::Kept)
+        Ok(WriteResult::Kept)
     }
 
     /// Opens the file again after a rest, and keeps it from other processes. Returns the lines that others wrote

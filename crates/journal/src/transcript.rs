@@ -84,7 +84,7 @@ pub const MAIN_AGENT: &str = "main_agent";
 
 /// Reads a whole transcript. Never fails: what cannot be read is left out and counted.
 pub fn load(text: &[u8]) -> Loaded {
-    let mut loaded = load_chain(&Inherited::default(), text, false);
+    let mut loaded = load_chain(&InheritedConversation::default(), text, false);
     loaded.deferred = deferred(text, loaded.conversation.open_calls());
     loaded.is_refused = is_refused(text);
     loaded
@@ -92,19 +92,19 @@ pub fn load(text: &[u8]) -> Loaded {
 
 /// Reads the transcript of an agent that another one started: all its lines stand beside the main chain.
 pub fn load_agent(text: &[u8]) -> Loaded {
-    load_chain(&Inherited::default(), text, true)
+    load_chain(&InheritedConversation::default(), text, true)
 }
 
 /// The beginning of an agent that started with another agent's conversation.
 #[derive(Debug, Default)]
-pub struct Inherited {
+pub struct InheritedConversation {
     pub conversation: Conversation,
     /// The number of blocks of its first message that other agents share.
     pub shared_blocks: usize,
 }
 
 /// Reads the transcript of an agent behind the conversation that it was started with.
-pub fn load_behind(inherited: &Inherited, text: &[u8]) -> Loaded {
+pub fn load_behind(inherited: &InheritedConversation, text: &[u8]) -> Loaded {
     load_chain(inherited, text, true)
 }
 
@@ -134,12 +134,12 @@ pub fn last_words(text: &[u8]) -> Option<String> {
     conversation.iter().filter_map(said).last()
 }
 
-fn load_chain(inherited: &Inherited, text: &[u8], is_side: bool) -> Loaded {
+fn load_chain(inherited: &InheritedConversation, text: &[u8], is_side: bool) -> Loaded {
     let told_skills = used_skills::told_skills(text, is_side);
     Loaded { told_skills, ..load_conversation(inherited, text, is_side) }
 }
 
-fn load_conversation(inherited: &Inherited, text: &[u8], is_side: bool) -> Loaded {
+fn load_conversation(inherited: &InheritedConversation, text: &[u8], is_side: bool) -> Loaded {
     let history = || History::behind(inherited, text);
     // Messages before the last boundary are not sent any more.
     let start = boundary::last(text, is_side).unwrap_or(0);

@@ -30,7 +30,7 @@ use crate::progress::ProgressDesk;
 
 /// The number of reported changes of each list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stale {
+pub(crate) struct ListChanges {
     pub(crate) tools: u64,
     pub(crate) prompts: u64,
     pub(crate) resources: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Client {
     server: String,
     manners: Arc<Manners>,
     pub(crate) progress: ProgressDesk,
-    stale: watch::Sender<Stale>,
+    stale: watch::Sender<ListChanges>,
     /// The number of the server's questions that wait for a person or a model.
     open_questions: AtomicUsize,
     /// The ids of the pages that the person was shown and that the server has not told the end of, oldest first.
@@ -91,11 +91,11 @@ impl Client {
         }
     }
 
-    pub(crate) fn stale(&self) -> watch::Receiver<Stale> {
+    pub(crate) fn stale(&self) -> watch::Receiver<ListChanges> {
         self.stale.subscribe()
     }
 
-    pub(crate) fn mark_stale(&self, mark: impl FnOnce(&mut Stale)) {
+    pub(crate) fn mark_stale(&self, mark: impl FnOnce(&mut ListChanges)) {
         self.stale.send_modify(mark);
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use centurion_config::mcp::McpRemote;
-use centurion_tools::{Piped, PipedProgram};
+use centurion_tools::{PipedProcess, PipedProgram};
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -99,7 +99,8 @@ async fn ask(
         environment,
         cwd: settings.cwd.clone(),
     };
-    let mut piped = Piped::start(&settings.guard, &program).map_err(HeadersError::NotStarted)?;
+    let mut piped =
+        PipedProcess::start(&settings.guard, &program).map_err(HeadersError::NotStarted)?;
     drop(piped.stdin.take());
     let (stdout, stderr) = (piped.stdout.take(), piped.stderr.take());
     let (printed, said) = tokio::join!(read(stdout), read(stderr));

@@ -42,4 +42,4 @@ pub use name::{prompt_name, tool_name};
 pub use pool::{Pool, PoolOptions, ServerJudge};
 pub use progress::Progress;
 pub use state::State;
-pub use transport::Throttled;
+pub use transport::ThrottledTransport;

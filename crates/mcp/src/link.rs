@@ -18,7 +18,7 @@ use crate::pool::Settings;
 pub(crate) struct Link {
     pub(crate) settings: Arc<Settings>,
     pub(crate) is_remote: bool,
-    seen: Mutex<Seen>,
+    seen: Mutex<LinkState>,
     generation: watch::Sender<u64>,
     /// Handles send, the supervisor receives: a request to reconnect, with a channel for the result. When it is full,
     /// another handle has asked already, and this one waits its turn.
@@ -29,7 +29,7 @@ pub(crate) struct Link {
     pub(crate) closed: CancellationToken,
 }
 
-pub(crate) struct Seen {
+pub(crate) struct LinkState {
     pub(crate) state: State,
     pub(crate) live: Option<Live>,
     pub(crate) catalog: Arc<Catalog>,
@@ -61,7 +61,7 @@ impl Link {
         wishes: mpsc::Sender<oneshot::Sender<State>>,
         closing: CancellationToken,
     ) -> Self {
-        let seen = Seen {
+        let seen = LinkState {
             state: State::Pending,
             live: None,
             catalog: Arc::default(),
@@ -79,12 +79,12 @@ impl Link {
         }
     }
 
-    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+    pub(crate) fn seen(&self) -> MutexGuard<'_, LinkState> {
         self.seen.lock()
     }
 
     /// Changes the shared state, and notifies all handles.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Seen)) {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut LinkState)) {
         change(&mut self.seen());
         self.generation.send_modify(|generation| *generation += 1);
     }

@@ -29,7 +29,7 @@ use crate::process::ServerProcess;
 use crate::transport::failure::{self, Failure};
 use crate::transport::{
     AnyTransport, BoundedHttp, GivenUp, HandshakeNotes, HttpCaller, LAST_CHANCE, LineTransport,
-    PATIENCE, Pipe, Probe, SdkTransport, SseTransport, Throttled, Watched,
+    PATIENCE, Pipe, Probe, SdkTransport, SseTransport, ThrottledTransport, WatchedTransport,
 };
 use crate::{auth, headers};
 
@@ -295,7 +295,7 @@ async fn greet(
 ) -> Result<Session, Failure> {
     let client = Arc::new(Client::new(server.name.clone(), Arc::clone(&settings.manners)));
     let ended = CancellationToken::new();
-    let transport = Watched::new(Throttled::new(transport), ended.clone());
+    let transport = WatchedTransport::new(ThrottledTransport::new(transport), ended.clone());
     let service = serve_client_with_lifecycle_and_ct(
         Arc::clone(&client),
         transport,

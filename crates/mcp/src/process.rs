@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use centurion_protocol::markup::contain;
 use centurion_redact::redact_text;
-use centurion_tools::{Piped, PipedProgram};
+use centurion_tools::{PipedProcess, PipedProgram};
 use parking_lot::Mutex;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
@@ -21,7 +21,7 @@ const LAST_WORDS: usize = 8 * 1024;
 
 /// A running server. Dropping it kills it and everything that it started.
 pub(crate) struct ServerProcess {
-    piped: Piped,
+    piped: PipedProcess,
     last_words: Arc<Mutex<VecDeque<u8>>>,
     /// Reads the standard error to its end, so that a verbose server never blocks.
     listener: JoinSet<()>,
@@ -42,7 +42,7 @@ impl ServerProcess {
             environment,
             cwd: settings.cwd.clone(),
         };
-        let mut piped = Piped::start(&settings.guard, &program)?;
+        let mut piped = PipedProcess::start(&settings.guard, &program)?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (piped.stdin.take(), piped.stdout.take(), piped.stderr.take())
         else {

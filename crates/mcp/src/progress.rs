@@ -20,10 +20,10 @@ pub struct Progress {
 
 /// The calls that wait for signs of life.
 #[derive(Debug, Default)]
-pub(crate) struct ProgressDesk(Mutex<Waiting>);
+pub(crate) struct ProgressDesk(Mutex<ProgressCalls>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct ProgressCalls {
     /// The desk sends, the call receives. A full channel drops the sign: the call has one to read already.
     calls: HashMap<ProgressToken, mpsc::Sender<Progress>>,
     /// Signs that came before their call was registered, the oldest first. Late signs of ended calls end up here too,
@@ -67,7 +67,7 @@ impl ProgressDesk {
         Signs { desk: self, token, receiver }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, ProgressCalls> {
         self.0.lock()
     }
 }

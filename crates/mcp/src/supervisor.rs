@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::catalog::{self, Catalog, ListKind};
-use crate::client::{Client, Stale};
+use crate::client::{Client, ListChanges};
 use crate::link::Link;
 use crate::open::{Greeting, Session, open};
 use crate::transport::failure::Failure;
@@ -35,13 +35,13 @@ pub(crate) struct Supervisor {
 
 /// The reason that a connection is being opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Cause {
+enum OpenReason {
     Asked,
     Broke,
 }
 
 /// An event that ends the watch over an open connection, or the rest without one.
-enum Event {
+enum WatchEvent {
     Closing,
     Wish(Wish),
     Ended,
@@ -54,7 +54,7 @@ impl Supervisor {
 
     pub(crate) async fn run(mut self) {
         let _closed = self.link.closed.clone().drop_guard();
-        let mut cause = Cause::Asked;
+        let mut cause = OpenReason::Asked;
         let mut wish: Option<Wish> = None;
         loop {
             let opened = tokio::select! {
@@ -62,7 +62,7 @@ impl Supervisor {
                 () = self.link.closing.cancelled() => break,
                 // A new request does not wait for the next attempt.
                 Some(newer) = self.wishes.recv() => {
-                    (cause, wish) = (Cause::Asked, Some(newer));
+                    (cause, wish) = (OpenReason::Asked, Some(newer));
                     continue;
                 }
                 opened = try_to_open(&self.link, &self.server, cause) => opened,
@@ -80,12 +80,12 @@ impl Supervisor {
                 }
             };
             cause = match event {
-                Event::Closing => break,
-                Event::Wish(newer) => {
+                WatchEvent::Closing => break,
+                WatchEvent::Wish(newer) => {
                     wish = Some(newer);
-                    Cause::Asked
+                    OpenReason::Asked
                 }
-                Event::Ended => Cause::Broke,
+                WatchEvent::Ended => OpenReason::Broke,
             };
             self.link.change(|seen| seen.state = State::Pending);
         }
@@ -125,18 +125,18 @@ impl Supervisor {
     }
 
     /// Watches an open connection until an event; closes it in good order.
-    async fn keep(&mut self, mut session: Session) -> Event {
+    async fn keep(&mut self, mut session: Session) -> WatchEvent {
         let mut stale = session.live.client.stale();
         // Something may have changed while the lists were read for the first time.
         stale.mark_changed();
-        let mut known = Stale::default();
+        let mut known = ListChanges::default();
         let mut next_reading = Instant::now();
         let event = loop {
             tokio::select! {
                 biased;
-                () = self.link.closing.cancelled() => break Event::Closing,
-                () = session.ended.cancelled() => break Event::Ended,
-                Some(wish) = self.wishes.recv() => break Event::Wish(wish),
+                () = self.link.closing.cancelled() => break WatchEvent::Closing,
+                () = session.ended.cancelled() => break WatchEvent::Ended,
+                Some(wish) = self.wishes.recv() => break WatchEvent::Wish(wish),
                 Ok(()) = changed_after(&mut stale, next_reading) => {
                     let now = *stale.borrow_and_update();
                     let parts = changed(known, now);
@@ -150,7 +150,7 @@ impl Supervisor {
                 },
             }
         };
-        if let Event::Ended = event {
+        if let WatchEvent::Ended = event {
             let reason = session.why_ended().await;
             session.give_up(&reason);
             if !self.link.is_remote {
@@ -191,25 +191,29 @@ impl Supervisor {
     }
 
     /// Waits, without a connection, until a caller wants one or none can any more.
-    async fn rest(&mut self) -> Event {
+    async fn rest(&mut self) -> WatchEvent {
         tokio::select! {
-            () = self.link.closing.cancelled() => Event::Closing,
-            wish = self.wishes.recv() => wish.map_or(Event::Closing, Event::Wish),
+            () = self.link.closing.cancelled() => WatchEvent::Closing,
+            wish = self.wishes.recv() => wish.map_or(WatchEvent::Closing, WatchEvent::Wish),
         }
     }
 }
 
 /// Opens the connection, with the number of attempts for its kind.
-async fn try_to_open(link: &Link, server: &McpServer, cause: Cause) -> Result<Session, Failure> {
+async fn try_to_open(
+    link: &Link,
+    server: &McpServer,
+    cause: OpenReason,
+) -> Result<Session, Failure> {
     let tries = match cause {
         _ if !link.is_remote => 1,
-        Cause::Asked => FIRST_TRIES,
-        Cause::Broke => MORE_TRIES,
+        OpenReason::Asked => FIRST_TRIES,
+        OpenReason::Broke => MORE_TRIES,
     };
     let mut pause = PAUSE;
     let mut last = None;
     for attempt in 0..tries {
-        if attempt > 0 || cause == Cause::Broke {
+        if attempt > 0 || cause == OpenReason::Broke {
             sleep(pause).await;
             pause *= 2;
         }
@@ -228,7 +232,7 @@ async fn try_to_open(link: &Link, server: &McpServer, cause: Cause) -> Result<Se
 
 /// Waits for a change, and until the next reading is due.
 async fn changed_after(
-    stale: &mut watch::Receiver<Stale>,
+    stale: &mut watch::Receiver<ListChanges>,
     earliest: Instant,
 ) -> Result<(), watch::error::RecvError> {
     sleep_until(earliest).await;
@@ -236,7 +240,7 @@ async fn changed_after(
 }
 
 /// The lists that have been reported since.
-fn changed(known: Stale, now: Stale) -> Vec<ListKind> {
+fn changed(known: ListChanges, now: ListChanges) -> Vec<ListKind> {
     let parts = [
         (known.tools != now.tools, ListKind::Tools),
         (known.prompts != now.prompts, ListKind::Prompts),

@@ -20,5 +20,5 @@ pub(crate) use lines::{GivenUp, LineTransport};
 pub(crate) use probe::{HandshakeNotes, LAST_CHANCE, PATIENCE, Pipe, Probe};
 pub(crate) use sdk::SdkTransport;
 pub(crate) use sse::{SseError, SseTransport};
-pub use throttled::Throttled;
-pub(crate) use watched::Watched;
+pub use throttled::ThrottledTransport;
+pub(crate) use watched::WatchedTransport;

@@ -40,7 +40,7 @@ pub(crate) const USUAL: Search<'static> = Search {
 
 /// A server that answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundServer {
     pub(crate) kind: &'static str,
     /// Ends with `/v1`.
     pub(crate) base: Url,
@@ -49,20 +49,24 @@ pub(crate) struct Found {
 }
 
 /// Asks all addresses at once; returns the servers that answered in time, in the order of the addresses.
-pub(crate) async fn look(search: Search<'_>, env: &Env, world: &Arc<dyn World>) -> Vec<Found> {
+pub(crate) async fn look(
+    search: Search<'_>,
+    env: &Env,
+    world: &Arc<dyn World>,
+) -> Vec<FoundServer> {
     let asked = search.places.iter().map(|place| async move {
         tokio::time::timeout(search.patience, ask(place, env, world)).await.ok()?
     });
     join_all(asked).await.into_iter().flatten().collect()
 }
 
-async fn ask(place: &UsualAddress, env: &Env, world: &Arc<dyn World>) -> Option<Found> {
+async fn ask(place: &UsualAddress, env: &Env, world: &Arc<dyn World>) -> Option<FoundServer> {
     let base = Url::parse(&format!("http://127.0.0.1:{}/v1", place.port)).ok()?;
     let http = Http::open(&base, env, Arc::clone(world)).ok()?;
     let list = http.get(http::below(&base, "models"), HeaderMap::new()).await.ok()?;
     let models = model_names(&list);
     tracing::debug!(kind = place.kind, ?models, "a local server answered");
-    (!models.is_empty()).then_some(Found { kind: place.kind, base, models })
+    (!models.is_empty()).then_some(FoundServer { kind: place.kind, base, models })
 }
 
 /// The names in a list of models; empty if it is no such list.

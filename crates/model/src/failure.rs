@@ -16,7 +16,7 @@ const EXCERPT: usize = 300;
 
 /// The content of an error object, of any provider.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Complaint {
+pub(crate) struct ErrorBody {
     /// The provider's word for the kind of error.
     pub(crate) kind: String,
     pub(crate) message: String,
@@ -36,7 +36,7 @@ struct Fields {
     request_id: Option<String>,
 }
 
-impl Complaint {
+impl ErrorBody {
     /// Parses an error object in any of the forms that servers use; `None` if it is none of them.
     pub(crate) fn parse(body: &[u8]) -> Option<Self> {
         let fields: Fields = serde_json::from_slice(body).ok()?;
@@ -98,9 +98,9 @@ pub(crate) fn from_response(
     body: &[u8],
     world: &dyn World,
 ) -> ModelError {
-    let mut complaint = Complaint::parse(body).unwrap_or_else(|| Complaint {
+    let mut complaint = ErrorBody::parse(body).unwrap_or_else(|| ErrorBody {
         message: excerpt(status, headers, body),
-        ..Complaint::default()
+        ..ErrorBody::default()
     });
     complaint.request_id = complaint.request_id.or_else(|| request_id(headers));
     let kind = kind_of_status(status.as_u16()).unwrap_or(ErrorKind::InvalidRequest);
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn an_error_in_a_stream_is_retried_unless_it_is_known_to_be_final() {
-        let parse = |body: &str| Complaint::parse(body.as_bytes()).unwrap().in_stream();
+        let parse = |body: &str| ErrorBody::parse(body.as_bytes()).unwrap().in_stream();
         let error =
             parse(r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#);
         assert_eq!(
@@ -382,7 +382,7 @@ mod tests {
             parse(r#"{"error":{"type":"invalid_request_error","message":"bad"}}"#).kind,
             ErrorKind::InvalidRequest
         );
-        assert_eq!(Complaint::parse(b"{}"), None);
-        assert_eq!(Complaint::parse(b"not json"), None);
+        assert_eq!(ErrorBody::parse(b"{}"), None);
+        assert_eq!(ErrorBody::parse(b"not json"), None);
     }
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::catalog::{Aliases, ModelInfo};
 use crate::discover::{self, Search};
 use crate::gate::Gate;
-use crate::open::{Opened, Opening};
+use crate::open::{OpenedProvider, ProviderInputs};
 use crate::retry::{Attempts, ModelStream, Patience, RetryPolicy};
 use crate::{Gates, ModelAccess, OpenError, Provider, Request};
 
@@ -20,7 +20,7 @@ use crate::{Gates, ModelAccess, OpenError, Provider, Request};
 pub struct Model(Arc<Inner>);
 
 struct Inner {
-    opened: Opened,
+    opened: OpenedProvider,
     aliases: Aliases,
     policy: RetryPolicy,
     gates: Gates,
@@ -86,7 +86,8 @@ impl Model {
         search: Search<'_>,
     ) -> Result<Self, OpenError> {
         let aliases = Aliases::new(env);
-        let opening = Opening { env, aliases: &aliases, access: &access, world: &world, search };
+        let opening =
+            ProviderInputs { env, aliases: &aliases, access: &access, world: &world, search };
         let opened = opening.open(spec).await?;
         Ok(Self(Arc::new(Inner {
             opened,
@@ -111,7 +112,7 @@ impl Model {
         policy: RetryPolicy,
         world: Arc<dyn World>,
     ) -> Self {
-        let opened = Opened {
+        let opened = OpenedProvider {
             provider,
             kind,
             model: model.to_owned(),

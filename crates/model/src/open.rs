@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::anthropic::Anthropic;
 use crate::catalog::Aliases;
-use crate::discover::{self, Found, Search};
+use crate::discover::{self, FoundServer, Search};
 use crate::openai::OpenAi;
 use crate::{ModelAccess, Provider, ProviderKind, cassette, script};
 
@@ -44,7 +44,7 @@ impl OpenError {
 }
 
 /// A provider, and the session's facts about it.
-pub(crate) struct Opened {
+pub(crate) struct OpenedProvider {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) kind: ProviderKind,
     /// The model of the session: the provider's own name of it.
@@ -54,7 +54,7 @@ pub(crate) struct Opened {
 }
 
 /// The inputs that determine the provider.
-pub(crate) struct Opening<'a> {
+pub(crate) struct ProviderInputs<'a> {
     pub(crate) env: &'a Env,
     pub(crate) aliases: &'a Aliases,
     pub(crate) access: &'a ModelAccess,
@@ -63,8 +63,8 @@ pub(crate) struct Opening<'a> {
     pub(crate) search: Search<'a>,
 }
 
-impl Opening<'_> {
-    pub(crate) async fn open(&self, spec: Option<&str>) -> Result<Opened, OpenError> {
+impl ProviderInputs<'_> {
+    pub(crate) async fn open(&self, spec: Option<&str>) -> Result<OpenedProvider, OpenError> {
         let wanted = spec.or(self.env.get("ANTHROPIC_MODEL")).map(str::trim);
         let wanted = wanted.filter(|name| !name.is_empty());
         match wanted.and_then(|name| name.split_once(':')) {
@@ -76,7 +76,7 @@ impl Opening<'_> {
     }
 
     /// Opens a model of the service that the environment names.
-    async fn network(&self, wanted: Option<&str>) -> Result<Opened, OpenError> {
+    async fn network(&self, wanted: Option<&str>) -> Result<OpenedProvider, OpenError> {
         if Anthropic::is_configured(self.env) || self.access.key_helper.is_some() {
             return self.anthropic(wanted.unwrap_or("default"));
         }
@@ -93,9 +93,9 @@ impl Opening<'_> {
         name != "default" && self.aliases.resolve_elsewhere(name, MARK).starts_with(MARK)
     }
 
-    fn anthropic(&self, name: &str) -> Result<Opened, OpenError> {
+    fn anthropic(&self, name: &str) -> Result<OpenedProvider, OpenError> {
         let provider = Anthropic::open(self.env, Arc::clone(self.world))?.with(self.access);
-        Ok(Opened {
+        Ok(OpenedProvider {
             key_source: provider.key_source(),
             model: self.aliases.resolve(name),
             provider: Arc::new(provider),
@@ -105,7 +105,7 @@ impl Opening<'_> {
     }
 
     /// Opens an OpenAI-compatible server: the one that the environment names, or a local one.
-    async fn openai(&self, wanted: Option<&str>) -> Result<Opened, OpenError> {
+    async fn openai(&self, wanted: Option<&str>) -> Result<OpenedProvider, OpenError> {
         let wanted = wanted.or(self.env.get("OPENAI_MODEL")).filter(|name| *name != "default");
         if OpenAi::is_configured(self.env) {
             let provider =
@@ -126,7 +126,7 @@ impl Opening<'_> {
     }
 
     /// Opens a recording, or a provider to record if there is no recording yet.
-    async fn cassette(&self, text: &str) -> Result<Opened, OpenError> {
+    async fn cassette(&self, text: &str) -> Result<OpenedProvider, OpenError> {
         let spec = cassette::Spec::parse(text);
         let is_recorded = std::fs::metadata(spec.path).is_ok_and(|file| file.len() > 0);
         let inner = match (is_recorded, spec.record) {
@@ -142,7 +142,7 @@ impl Opening<'_> {
             .map_err(|error| OpenError::new(error.to_string()))?;
         let recorded = || cassette.recorded_model().map(str::to_owned);
         let model = inner.as_ref().map(|inner| inner.model.clone()).or_else(recorded);
-        Ok(Opened {
+        Ok(OpenedProvider {
             model: model.unwrap_or_else(|| self.aliases.resolve("default")),
             key_source: inner.as_ref().map_or("none", |inner| inner.key_source),
             is_local: inner.as_ref().is_some_and(|inner| inner.is_local),
@@ -158,11 +158,11 @@ impl Opening<'_> {
     }
 }
 
-fn open_script(file: &str) -> Result<Opened, OpenError> {
+fn open_script(file: &str) -> Result<OpenedProvider, OpenError> {
     let script = script::open(Path::new(file)).map_err(|error| {
         OpenError::new(error.to_string()).help("docs/scripted-models.md says what it may hold")
     })?;
-    Ok(Opened {
+    Ok(OpenedProvider {
         provider: Arc::new(script),
         kind: ProviderKind::Script,
         model: format!("script:{file}"),
@@ -171,8 +171,8 @@ fn open_script(file: &str) -> Result<Opened, OpenError> {
     })
 }
 
-fn opened(provider: OpenAi, model: String) -> Opened {
-    Opened {
+fn opened(provider: OpenAi, model: String) -> OpenedProvider {
+    OpenedProvider {
         key_source: provider.key_source(),
         is_local: provider.is_local(),
         provider: Arc::new(provider),
@@ -182,7 +182,10 @@ fn opened(provider: OpenAi, model: String) -> Opened {
 }
 
 /// Chooses a server and a model among the found ones.
-fn choose<'a>(found: &'a [Found], wanted: Option<&str>) -> Result<(&'a Found, String), OpenError> {
+fn choose<'a>(
+    found: &'a [FoundServer],
+    wanted: Option<&str>,
+) -> Result<(&'a FoundServer, String), OpenError> {
     let chosen = match wanted {
         Some(name) => found
             .iter()

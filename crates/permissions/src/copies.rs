@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::policy::Policy;
 use crate::rule::RuleKind;
-use crate::shell::{After, Shape, Step};
+use crate::shell::{Shape, ShapeRest, Step};
 
 /// The directory of the worktrees of agents and sessions, in a checkout.
 pub const WORKTREES: &str = ".claude/worktrees";
@@ -94,8 +94,8 @@ impl Policy {
         };
         let own = self.own_copies().filter_map(|copy| {
             match shape.after(&format!("{}/", copy.root.to_str()?)) {
-                After::Rest(below) => within(&copy.checkout, &below),
-                After::Other | After::Unknown => None,
+                ShapeRest::Rest(below) => within(&copy.checkout, &below),
+                ShapeRest::Other | ShapeRest::Unknown => None,
             }
         });
         // The checkouts that it names, and those around the working directories.
@@ -109,10 +109,10 @@ impl Policy {
             let top = format!("{}/", checkout.to_str().unwrap_or_default().trim_end_matches('/'));
             let above = format!("{top}{WORKTREES}/");
             let below = match shape.after(&above) {
-                After::Rest(below) => vec![below],
+                ShapeRest::Rest(below) => vec![below],
                 // Words in it may be computed. A path without any known part does not count as one in a worktree.
-                After::Unknown if start.starts_with(&top) => shape.rests(&above),
-                After::Other | After::Unknown => Vec::new(),
+                ShapeRest::Unknown if start.starts_with(&top) => shape.rests(&above),
+                ShapeRest::Other | ShapeRest::Unknown => Vec::new(),
             };
             let below = below.iter().flat_map(in_worktree).collect::<Vec<_>>();
             below.into_iter().filter_map(|below| within(checkout, &below))
@@ -146,9 +146,9 @@ fn joined(directory: &Path, below: &Path) -> PathBuf {
 fn in_worktree(below: &Shape) -> Vec<Shape> {
     let trash = format!("{TRASH}/");
     let removed = match below.after(&trash) {
-        After::Rest(rest) => vec![rest],
-        After::Unknown => below.rests(&trash),
-        After::Other => Vec::new(),
+        ShapeRest::Rest(rest) => vec![rest],
+        ShapeRest::Unknown => below.rests(&trash),
+        ShapeRest::Other => Vec::new(),
     };
     [below].into_iter().chain(&removed).flat_map(without_first_name).collect()
 }

@@ -12,7 +12,7 @@ use crate::origin::RuleSource;
 use crate::paths::is_inside;
 use crate::policy::{Call, Layer, Policy};
 use crate::protected::is_protected;
-use crate::query::{Hit, Query};
+use crate::query::{Query, RuleMatch};
 use crate::reason::Reason;
 use crate::rule::{Rule, RuleKind, Specifier};
 use crate::shell_verdict;
@@ -53,7 +53,7 @@ impl Decision {
         Self::new(Verdict::Allow, Reason::Mode(mode), Layer::Mode)
     }
 
-    pub(crate) fn by_rule(kind: RuleKind, hit: Hit<'_>) -> Self {
+    pub(crate) fn by_rule(kind: RuleKind, hit: RuleMatch<'_>) -> Self {
         let source = hit.rule.source.clone();
         let takes_all = matches!(hit.rule.specifier, Specifier::Every);
         let (verdict, reason) = match kind {

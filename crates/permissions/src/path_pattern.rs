@@ -12,7 +12,7 @@ use globset::{Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use crate::paths::{below, normal};
 use crate::policy::Policy;
 use crate::rule::RuleKind;
-use crate::shell::{After, Outline, Shape, of_glob};
+use crate::shell::{Outline, Shape, ShapeRest, of_glob};
 
 /// The anchor of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl PathPattern {
 
 /// A location in the file system at which a deny pattern takes effect.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Spot {
+pub(crate) enum DenyLocation {
     /// This path, and everything below it.
     Path(PathBuf),
     /// Matching paths below this directory: only a search there can find them.
@@ -94,10 +94,10 @@ pub(crate) enum Spot {
 
 impl PathPattern {
     /// The locations at which the pattern takes effect as that of a deny rule.
-    pub(crate) fn spots(&self, policy: &Policy) -> Vec<Spot> {
+    pub(crate) fn spots(&self, policy: &Policy) -> Vec<DenyLocation> {
         let Some(base) = self.base.directory(policy) else { return Vec::new() };
         let globs = self.globs.iter().chain(&self.wider).map(Glob::glob);
-        let mut spots: Vec<Spot> = globs.map(|glob| spot(&base, glob)).collect();
+        let mut spots: Vec<DenyLocation> = globs.map(|glob| spot(&base, glob)).collect();
         spots.sort();
         spots.dedup();
         spots
@@ -111,14 +111,14 @@ impl PathPattern {
     }
 }
 
-fn spot(base: &Path, glob: &str) -> Spot {
+fn spot(base: &Path, glob: &str) -> DenyLocation {
     const SPECIAL: [char; 6] = ['*', '?', '[', ']', '{', '\\'];
     let whole = glob.strip_suffix("/**").unwrap_or(if glob == "**" { "" } else { glob });
     if !whole.contains(SPECIAL) {
-        return Spot::Path(base.join(whole));
+        return DenyLocation::Path(base.join(whole));
     }
     let fixed = glob.split('/').take_while(|name| !name.contains(SPECIAL));
-    Spot::Below(fixed.fold(base.to_owned(), |path, name| path.join(name)))
+    DenyLocation::Below(fixed.fold(base.to_owned(), |path, name| path.join(name)))
 }
 
 /// The anchor of a pattern, and the rest of it.
@@ -271,13 +271,16 @@ impl PathIndex {
             let Some(base) = base.to_str().map(|base| base.trim_end_matches('/')) else { continue };
             let is_base = Shape::literal(base).intersects(shape);
             let below = shape.after(&format!("{base}/"));
-            let outline = Outline::of(if let After::Rest(rest) = &below { rest } else { shape });
+            let outline =
+                Outline::of(if let ShapeRest::Rest(rest) = &below { rest } else { shape });
             let meets = |glob: &&OwnedGlob| match &below {
                 // The directory itself.
                 _ if glob.text.is_empty() => is_base,
-                After::Rest(rest) => !glob.outline.differs(&outline) && glob.shape.intersects(rest),
-                After::Other => false,
-                After::Unknown => {
+                ShapeRest::Rest(rest) => {
+                    !glob.outline.differs(&outline) && glob.shape.intersects(rest)
+                }
+                ShapeRest::Other => false,
+                ShapeRest::Unknown => {
                     let mut whole = Shape::literal(base);
                     whole.push_text("/");
                     whole.append(&glob.shape);
@@ -407,8 +410,8 @@ mod tests {
             home: Some(PathBuf::from("/home/ada")),
             ..Policy::default()
         };
-        let path = |text: &str| Spot::Path(text.into());
-        let below = |text: &str| Spot::Below(text.into());
+        let path = |text: &str| DenyLocation::Path(text.into());
+        let below = |text: &str| DenyLocation::Below(text.into());
         for (pattern, expected) in [
             ("//etc/shadow", vec![path("/etc/shadow")]),
             ("~/.ssh/**", vec![path("/home/ada/.ssh")]),

@@ -14,7 +14,7 @@ use crate::confinement;
 use crate::domain_pattern::{DomainPattern, Host};
 use crate::links::{Links, NoLinks};
 use crate::mode::Mode;
-use crate::path_pattern::Spot;
+use crate::path_pattern::DenyLocation;
 use crate::paths::is_inside;
 use crate::protected::is_protected;
 use crate::rule::{RuleKind, Specifier};
@@ -214,11 +214,11 @@ impl Policy {
             }
             for spot in pattern.spots(self) {
                 match spot {
-                    Spot::Below(directory) => {
+                    DenyLocation::Below(directory) => {
                         places.search.extend((reads || writes).then_some(directory));
                     }
-                    Spot::Path(path) if reads => places.read.push(path),
-                    Spot::Path(path) => places.write.extend(writes.then_some(path)),
+                    DenyLocation::Path(path) if reads => places.read.push(path),
+                    DenyLocation::Path(path) => places.write.extend(writes.then_some(path)),
                 }
             }
         }

@@ -13,7 +13,7 @@ use crate::access::Access;
 use crate::domain_pattern::Host;
 use crate::links::PathKind;
 use crate::mode::Mode;
-use crate::path_pattern::Spot;
+use crate::path_pattern::DenyLocation;
 use crate::paths::join;
 use crate::policy::{Call, Layer, Policy};
 use crate::powershell::{possible_paths, possible_statements, statements};
@@ -39,7 +39,7 @@ pub(crate) struct Query<'a> {
 
 /// A rule that matches, and its layer.
 #[derive(Clone, Copy)]
-pub(crate) struct Hit<'a> {
+pub(crate) struct RuleMatch<'a> {
     pub(crate) rule: &'a Rule,
     pub(crate) layer: Layer,
 }
@@ -71,16 +71,16 @@ impl<'a> Query<'a> {
     }
 
     /// The ask or deny rule that matches this call.
-    pub(crate) fn taken_by(&self, kind: RuleKind) -> Option<Hit<'a>> {
+    pub(crate) fn taken_by(&self, kind: RuleKind) -> Option<RuleMatch<'a>> {
         let policy = self.policy;
         policy
             .rules(kind)
             .into_iter()
-            .find_map(|(rules, layer)| Some(Hit { rule: self.takes(kind, rules)?, layer }))
+            .find_map(|(rules, layer)| Some(RuleMatch { rule: self.takes(kind, rules)?, layer }))
     }
 
     /// The allow rule that matches this call as a whole.
-    pub(crate) fn given_by(&self) -> Option<Hit<'a>> {
+    pub(crate) fn given_by(&self) -> Option<RuleMatch<'a>> {
         self.giving(|rules| {
             let fits = |rule: &Rule| self.counts(rule) && self.holds(RuleKind::Allow, rule);
             let tool = self.call.tool;
@@ -98,7 +98,7 @@ impl<'a> Query<'a> {
     }
 
     /// One of the allow rules that permit a command of PowerShell, if they permit each of its statements.
-    fn statements_given_by(&self) -> Option<Hit<'a>> {
+    fn statements_given_by(&self) -> Option<RuleMatch<'a>> {
         let Access::Shell(command) = self.call.access else { return None };
         if self.analysis.is_some() {
             return None;
@@ -110,13 +110,13 @@ impl<'a> Query<'a> {
             };
             self.giving(|rules| rules.for_tool(RuleKind::Allow, self.call.tool, fits))
         };
-        let hits: Option<Vec<Hit<'a>>> =
+        let hits: Option<Vec<RuleMatch<'a>>> =
             statements(command)?.iter().map(statement_given_by).collect();
         hits?.first().copied()
     }
 
     /// The allow rule that permits one command of a command line.
-    pub(crate) fn part_given_by(&self, part: &Part<'_>) -> Option<Hit<'a>> {
+    pub(crate) fn part_given_by(&self, part: &Part<'_>) -> Option<RuleMatch<'a>> {
         if !self.has_commands() {
             return None;
         }
@@ -124,7 +124,7 @@ impl<'a> Query<'a> {
     }
 
     /// The allow rule that lets the shell open a file, by its name and by its target.
-    pub(crate) fn file_given_by(&self, path: &Path, writes: bool) -> Option<Hit<'a>> {
+    pub(crate) fn file_given_by(&self, path: &Path, writes: bool) -> Option<RuleMatch<'a>> {
         self.giving(|rules| self.file_rule(rules, path, writes))
     }
 
@@ -152,7 +152,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    fn giving(&self, find: impl Fn(&'a RuleSet) -> Option<&'a Rule>) -> Option<Hit<'a>> {
+    fn giving(&self, find: impl Fn(&'a RuleSet) -> Option<&'a Rule>) -> Option<RuleMatch<'a>> {
         if self.policy.mode == Mode::Bubble {
             return None;
         }
@@ -160,7 +160,7 @@ impl<'a> Query<'a> {
         policy
             .rules(RuleKind::Allow)
             .into_iter()
-            .find_map(|(rules, layer)| Some(Hit { rule: find(rules)?, layer }))
+            .find_map(|(rules, layer)| Some(RuleMatch { rule: find(rules)?, layer }))
     }
 
     /// Whether an allow rule is honoured in this mode.
@@ -263,13 +263,13 @@ impl<'a> Query<'a> {
 
     /// The ask or deny rule that may match this command line although its text does not tell, and the reason of the
     /// doubt.
-    pub(crate) fn may_be_taken_by(&self, kind: RuleKind) -> Option<(Hit<'a>, MayMatch)> {
+    pub(crate) fn may_be_taken_by(&self, kind: RuleKind) -> Option<(RuleMatch<'a>, MayMatch)> {
         let analysis = self.analysis.as_ref()?;
         self.policy.rules(kind).into_iter().find_map(|(rules, layer)| {
             let found = self
                 .command_may_be_taken_by(rules, analysis)
                 .or_else(|| self.path_may_be_taken_by(rules, analysis));
-            found.map(|(rule, why)| (Hit { rule, layer }, why))
+            found.map(|(rule, why)| (RuleMatch { rule, layer }, why))
         })
     }
 
@@ -331,8 +331,10 @@ impl<'a> Query<'a> {
         let concerned = |rule: &Rule| concerns(rule, used.is_written);
         let looks_here = |rule: &Rule| match &rule.specifier {
             Specifier::Path(pattern) => pattern.spots(self.policy).iter().any(|spot| match spot {
-                Spot::Below(top) => directory.starts_with(top) || top.starts_with(directory),
-                Spot::Path(_) => false,
+                DenyLocation::Below(top) => {
+                    directory.starts_with(top) || top.starts_with(directory)
+                }
+                DenyLocation::Path(_) => false,
             }),
             _ => false,
         };

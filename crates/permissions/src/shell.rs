@@ -53,5 +53,5 @@ pub(crate) use read_only::{changes_nothing, is_free};
 pub use readings::Readings;
 pub use script::Unclear;
 pub(crate) use script::{Command, Redirection};
-pub(crate) use shape::{After, Shape, Step, of_glob};
+pub(crate) use shape::{Shape, ShapeRest, Step, of_glob};
 pub use simple::simple_command;

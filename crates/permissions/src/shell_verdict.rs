@@ -6,7 +6,7 @@ use crate::decide::Decision;
 use crate::mode::Mode;
 use crate::paths::normalize;
 use crate::protected;
-use crate::query::{Hit, Query};
+use crate::query::{Query, RuleMatch};
 use crate::reason::Reason;
 use crate::rule::RuleKind;
 use crate::scene::Scene;
@@ -17,7 +17,7 @@ use crate::shell::{self, Analysis, Command, Part, Redirection, edits_inside, is_
 pub(crate) enum Grant<'a> {
     ReadOnly,
     Mode,
-    Rule(Hit<'a>),
+    Rule(RuleMatch<'a>),
 }
 
 /// Whether every command only reads readable paths, and writes nothing.

@@ -6,7 +6,7 @@
 
 use crate::scan::{Scan, work};
 use crate::shapes::{self, SHAPES};
-use crate::{Found, Reader, keyed, pem, url};
+use crate::{FoundSecret, Reader, keyed, pem, url};
 
 /// Hints whose credentials are read by a function of their own.
 static SPECIAL: &[(&str, Reader)] = &[
@@ -166,7 +166,7 @@ static TABLES: [[u64; 256]; OPENING] = {
 const STEP: usize = 8;
 
 /// The first credential at or behind an index.
-pub(crate) fn find(scan: &mut Scan, from: usize) -> Option<Found> {
+pub(crate) fn find(scan: &mut Scan, from: usize) -> Option<FoundSecret> {
     let text = scan.text;
     let mut at = from;
     while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk::<{ STEP + OPENING - 1 }>) {
@@ -190,12 +190,12 @@ fn groups_at(bytes: &[u8]) -> u64 {
 }
 
 /// Reads the credential whose hint begins at the index.
-fn read(scan: &mut Scan, at: usize) -> Option<Found> {
+fn read(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     read_groups(scan, at, groups_at(&scan.text[at..]))
 }
 
 /// Reads the credential whose hint, which is in one of the groups, begins at the index.
-fn read_groups(scan: &mut Scan, at: usize, mut groups: u64) -> Option<Found> {
+fn read_groups(scan: &mut Scan, at: usize, mut groups: u64) -> Option<FoundSecret> {
     let rest = &scan.text[at..];
     work::count(1);
     while groups != 0 {

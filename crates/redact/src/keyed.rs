@@ -5,7 +5,7 @@ use std::ops::Range;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 
-use crate::Found;
+use crate::FoundSecret;
 use crate::scan::{Class, Scan, work};
 use crate::url::is_placeholder;
 
@@ -22,7 +22,7 @@ enum Rule {
 
 /// A value behind `…password`, as in `PGPASSWORD=x`, `"password": "x"` and `;Password=x1;`. In code, a
 /// value without quotes is a type or a name: it counts if it has a digit, or its name is in capitals.
-pub(crate) fn password(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn password(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let is_capital = scan.text[at].is_ascii_uppercase();
     let rule = if is_capital { Rule::PasswordInCapitals } else { Rule::Password };
     judge(scan, at, 4, rule, |scan, value, has_digit| {
@@ -42,13 +42,13 @@ pub(crate) fn password(scan: &mut Scan, at: usize) -> Option<Found> {
 }
 
 /// `;Pwd=x1;` of a connection string.
-pub(crate) fn connection_password(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn connection_password(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     password(scan, at + 1)
 }
 
 /// A value behind a name that ends in `secret`, `token` or `key`. Ordinary values of such names have no
 /// digit, or are short.
-pub(crate) fn secret(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn secret(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     judge(scan, at, 16, Rule::Secret, |scan, value, has_digit| {
         let bytes = &scan.text[value.clone()];
         let is_secret = has_digit
@@ -60,7 +60,7 @@ pub(crate) fn secret(scan: &mut Scan, at: usize) -> Option<Found> {
 }
 
 /// `machine host login name password value`: a blank is enough there. The hint is `login `.
-pub(crate) fn netrc(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn netrc(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let text = scan.text;
     let line = &text[at.saturating_sub(256)..at];
     work::count(512);
@@ -71,11 +71,11 @@ pub(crate) fn netrc(scan: &mut Scan, at: usize) -> Option<Found> {
     let rest = text.get(at..text.len().min(at + 256 + b"password ".len()))?;
     let from = at + memchr::memmem::find(rest, b"password ")? + b"password ".len();
     let value = scan.run(Class::Bare, from);
-    (value > 0).then_some(Found { kind: "password", range: from..from + value })
+    (value > 0).then_some(FoundSecret { kind: "password", range: from..from + value })
 }
 
 /// A value behind a flag and a blank: `--password x1`, `--token x…`. The hint is the flag with its blank.
-pub(crate) fn flag(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn flag(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let name = scan.text.get(at..)?.iter().take(16).position(|byte| *byte == b' ')?;
     let is_password = scan.text[at..at + name] == *b"--password";
     let from = at + name + 1;
@@ -90,7 +90,7 @@ pub(crate) fn flag(scan: &mut Scan, at: usize) -> Option<Found> {
         && is_value
         && value.iter().any(u8::is_ascii_alphabetic)
         && (is_password || is_opaque(scan, from..from + length));
-    fits.then_some(Found { kind, range: from..from + length })
+    fits.then_some(FoundSecret { kind, range: from..from + length })
 }
 
 /// The index behind an opening quote, if there is one; `None` where an escape of JSON follows, which is no value.
@@ -100,7 +100,7 @@ fn behind_quote(scan: &mut Scan, from: usize) -> Option<usize> {
 }
 
 /// `-u name:password` of curl and its like. The hint is the flag with its blank. `-u 1000:1000` is a user and a group.
-pub(crate) fn user_flag(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn user_flag(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let name = scan.text.get(at + 1..)?.iter().take(8).position(|byte| *byte == b' ')?;
     let from = at + 1 + name + 1;
     let from = behind_quote(scan, from)?;
@@ -113,11 +113,11 @@ pub(crate) fn user_flag(scan: &mut Scan, at: usize) -> Option<Found> {
     let value = &scan.text[start..start + length.min(LONGEST)];
     let has_letter = value.iter().any(u8::is_ascii_alphabetic);
     let fits = (6..=LONGEST).contains(&length) && has_digit && has_letter && !is_placeholder(value);
-    fits.then_some(Found { kind: "password", range: start..start + length })
+    fits.then_some(FoundSecret { kind: "password", range: start..start + length })
 }
 
 /// `Cookie: a=b; session=x…`: the first long value. The hint is `ookie: `.
-pub(crate) fn cookie(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn cookie(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     /// The longest header that is looked at.
     const LONGEST_COOKIE: usize = 4 * 1024;
     let from = at + b"ookie: ".len();
@@ -136,7 +136,7 @@ pub(crate) fn cookie(scan: &mut Scan, at: usize) -> Option<Found> {
             && value.iter().all(|byte| Class::AzureKey.contains(*byte) || *byte == b'.');
         if is_secret {
             let begin = from + start + pair.len() - value.len();
-            return Some(Found { kind: "cookie", range: begin..begin + value.len() });
+            return Some(FoundSecret { kind: "cookie", range: begin..begin + value.len() });
         }
         start += pair.len() + 1;
     }
@@ -144,27 +144,27 @@ pub(crate) fn cookie(scan: &mut Scan, at: usize) -> Option<Found> {
 }
 
 /// `"auth": "…"` of a file of Docker: a name and a password in base64. The hint is the end of the name.
-pub(crate) fn pair(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn pair(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let from = separator(scan, at + b"auth".len())?;
     let length = scan.run(Class::Base64, from);
     is_encoded_pair(&scan.text[from..from + length])
-        .then_some(Found { kind: "basic_credentials", range: from..from + length })
+        .then_some(FoundSecret { kind: "basic_credentials", range: from..from + length })
 }
 
 /// `Bearer` and a token. The hint is `earer `, whatever the case of its first letter.
-pub(crate) fn bearer(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn bearer(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let from = at + b"earer ".len();
     let (length, has_digit) = scan.run_with_digit(Class::Bearer, from);
     (length >= 16 && has_digit)
-        .then_some(Found { kind: "bearer_token", range: from..from + length })
+        .then_some(FoundSecret { kind: "bearer_token", range: from..from + length })
 }
 
 /// `Basic` and `name:password` in base64. The hint is `asic `.
-pub(crate) fn basic(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn basic(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let from = at + b"asic ".len();
     let length = scan.run(Class::Base64, from);
     is_encoded_pair(&scan.text[from..from + length])
-        .then_some(Found { kind: "basic_credentials", range: from..from + length })
+        .then_some(FoundSecret { kind: "basic_credentials", range: from..from + length })
 }
 
 /// Whether a text is `name:password` in base64.
@@ -177,7 +177,7 @@ fn is_encoded_pair(value: &[u8]) -> bool {
 
 /// `Authorization: scheme value` with any scheme, and headers that hold nothing but a key. The hint is
 /// the name of the header or its end.
-pub(crate) fn header(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn header(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let after = name_end(scan, at);
     let from = separator(scan, after)?;
     let first = scan.run_with_digit(Class::Header, from);
@@ -195,16 +195,16 @@ pub(crate) fn header(scan: &mut Scan, at: usize) -> Option<Found> {
         head.iter().any(u8::is_ascii_uppercase) && head.iter().any(u8::is_ascii_lowercase)
     };
     (length >= 16 && (has_digit || (has_scheme && length >= 20 && is_mixed())))
-        .then_some(Found { kind: "authorization", range: from..from + length })
+        .then_some(FoundSecret { kind: "authorization", range: from..from + length })
 }
 
 /// `AccountKey=…` and `SharedAccessKey=…` of Azure, and the signature of a shared link. The hint is the
 /// name with its `=`.
-pub(crate) fn azure(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn azure(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let equals = scan.text.get(at..)?.iter().take(32).position(|byte| *byte == b'=')?;
     let from = at + equals + 1;
     let length = scan.run(Class::AzureKey, from);
-    (length >= 40).then_some(Found { kind: "azure_key", range: from..from + length })
+    (length >= 40).then_some(FoundSecret { kind: "azure_key", range: from..from + length })
 }
 
 /// The index behind the rest of a name.
@@ -236,7 +236,7 @@ fn judge(
     least: usize,
     rule: Rule,
     kind: impl FnOnce(&mut Scan, Range<usize>, bool) -> Option<&'static str>,
-) -> Option<Found> {
+) -> Option<FoundSecret> {
     let after = name_end(scan, at);
     let start = separator(scan, after)?;
     if scan.rejected_values[rule as usize] == Some(start) {
@@ -251,7 +251,7 @@ fn judge(
     if kind.is_none() {
         scan.rejected_values[rule as usize] = Some(start);
     }
-    kind.map(|kind| Found { kind, range: value })
+    kind.map(|kind| FoundSecret { kind, range: value })
 }
 
 /// Whether bytes look like a credential and not like a path, a name in code or a sentence.

@@ -26,10 +26,10 @@ use scan::Scan;
 
 /// A credential that was found: what it is, and the bytes that are taken out.
 #[derive(Debug, PartialEq, Eq)]
-struct Found {
+struct FoundSecret {
     kind: &'static str,
     range: Range<usize>,
 }
 
 /// Looks for a credential at a hint, which begins at the index; nothing if ordinary text stands there.
-type Reader = fn(&mut Scan, usize) -> Option<Found>;
+type Reader = fn(&mut Scan, usize) -> Option<FoundSecret>;

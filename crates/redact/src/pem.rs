@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 
-use crate::Found;
+use crate::FoundSecret;
 use crate::scan::{Class, Scan, work};
 
 const KIND: &str = "private_key";
@@ -23,14 +23,14 @@ const LONGEST_LINE: usize = 4 * 1024;
 
 /// Reads the block that `PRIVATE KEY` at the index belongs to: the label of its beginning, or of its end
 /// if nothing of the beginning is there.
-pub(crate) fn block(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn block(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let text = scan.text;
     let before = &text[at.saturating_sub(LONGEST_LABEL)..at];
     let offset = at - before.len();
     work::count(2 * LONGEST_LABEL);
     let label_end = label_end(text, at)?;
     if let Some(begin) = memmem::rfind(before, BEGIN) {
-        return Some(Found { kind: KIND, range: offset + begin..body_end(scan, label_end) });
+        return Some(FoundSecret { kind: KIND, range: offset + begin..body_end(scan, label_end) });
     }
     let label = offset + memmem::rfind(before, END)?;
     let line = margin_start(text, label)?;
@@ -40,7 +40,7 @@ pub(crate) fn block(scan: &mut Scan, at: usize) -> Option<Found> {
     }
     let start = lines_start(text, line, label, 1);
     if start < label {
-        return Some(Found { kind: KIND, range: start..label_end });
+        return Some(FoundSecret { kind: KIND, range: start..label_end });
     }
     scan.rejected_line = Some(line);
     None
@@ -233,11 +233,11 @@ fn is_base64(byte: u8) -> bool {
 
 /// A whole block in base64, as in `client-key-data` of a cluster's configuration. The hint is how
 /// `-----BEGIN ` begins there.
-pub(crate) fn encoded_block(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn encoded_block(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let length = scan.run(Class::Base64, at);
     // The label is in the first bytes.
     let head = scan.text.get(at..at + length.min(80) / 4 * 4)?;
     let label = STANDARD.decode(head).ok()?;
     memmem::find(&label, b"PRIVATE KEY")?;
-    Some(Found { kind: KIND, range: at..at + length })
+    Some(FoundSecret { kind: KIND, range: at..at + length })
 }

@@ -1,6 +1,6 @@
 //! Credentials that begin with a telling prefix and continue in one alphabet.
 
-use crate::Found;
+use crate::FoundSecret;
 use crate::scan::{Class, Scan};
 
 /// A sign that ordinary text with the same prefix lacks.
@@ -205,7 +205,7 @@ pub(crate) static SHAPES: &[Shape] = {
 };
 
 /// Reads a credential of one shape whose prefix begins at the index.
-pub(crate) fn read(shape: &Shape, scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn read(shape: &Shape, scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let from = at + shape.prefix.len();
     let (length, has_digit) = scan.run_with_digit(shape.alphabet, from);
     let fits = length >= shape.least
@@ -218,7 +218,7 @@ pub(crate) fn read(shape: &Shape, scan: &mut Scan, at: usize) -> Option<Found> {
             }
         };
     let end = from + length;
-    fits.then(|| Found { kind: shape.kind, range: at..next_prefix(scan.text, from, end) })
+    fits.then(|| FoundSecret { kind: shape.kind, range: at..next_prefix(scan.text, from, end) })
 }
 
 /// The start of a following credential whose prefix the end of this one contains; the end if there is none.
@@ -252,7 +252,7 @@ pub(crate) fn begins_word(text: &[u8], at: usize) -> bool {
 
 /// `header.claims.signature`, each in base64 for URLs and the first two JSON objects. A token without
 /// its signature is still one.
-pub(crate) fn web_token(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn web_token(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let text = scan.text;
     let header = scan.run(Class::TokenPart, at);
     let claims_at = at + header + 1;
@@ -274,24 +274,24 @@ pub(crate) fn web_token(scan: &mut Scan, at: usize) -> Option<Found> {
             part => end += 1 + part,
         }
     }
-    Some(Found { kind: "json_web_token", range: at..end })
+    Some(FoundSecret { kind: "json_web_token", range: at..end })
 }
 
 /// A bot of Telegram: a number, `:AA` and 33 characters. The hint is `:AA`.
-pub(crate) fn telegram(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn telegram(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let before = scan.text[..at].iter().rev().take(13);
     let digits = before.take_while(|byte| byte.is_ascii_digit()).count();
     let key = scan.run(Class::Url, at + 1);
     let fits = (6..=12).contains(&digits) && key >= 33;
-    fits.then_some(Found { kind: "telegram_token", range: at - digits..at + 1 + key })
+    fits.then_some(FoundSecret { kind: "telegram_token", range: at - digits..at + 1 + key })
 }
 
 /// A client secret of Azure: three characters, a digit, `Q~` and about thirty more. The hint is the digit
 /// with `Q~`.
-pub(crate) fn azure_client(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn azure_client(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let start = at.checked_sub(3)?;
     let after = scan.run(Class::Tilde, at + 3);
     let is_part = |byte: &u8| Class::Tilde.contains(*byte);
     let fits = scan.text[start..at].iter().all(is_part) && after >= 31;
-    fits.then_some(Found { kind: "azure_client_secret", range: start..at + 3 + after })
+    fits.then_some(FoundSecret { kind: "azure_client_secret", range: start..at + 3 + after })
 }

@@ -2,14 +2,14 @@
 
 use memchr::{memchr, memrchr};
 
-use crate::Found;
+use crate::FoundSecret;
 use crate::scan::{Class, Scan, work};
 
 /// The longest password that is looked for: a URL has its `@` sooner.
 const LONGEST: usize = 512;
 
 /// Reads the password of a URL whose `://` begins at the index.
-pub(crate) fn password(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn password(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     let has_scheme = scan.text[..at].last().is_some_and(u8::is_ascii_alphanumeric);
     let from = at + 3;
     // A password may hold `/`, `?` and `#` where it was not encoded: the last `@` before a blank or
@@ -25,22 +25,22 @@ pub(crate) fn password(scan: &mut Scan, at: usize) -> Option<Found> {
     let password = url.get(colon + 1..host)?;
     let fits = has_scheme && !password.is_empty() && !is_placeholder(password);
     let range = from + colon + 1..from + host;
-    fits.then_some(Found { kind: "url_password", range })
+    fits.then_some(FoundSecret { kind: "url_password", range })
 }
 
 /// A token in the place of a user: `https://token@host`.
-fn token(authority: &[u8], from: usize) -> Option<Found> {
+fn token(authority: &[u8], from: usize) -> Option<FoundSecret> {
     let host = memrchr(b'@', authority)?;
     let token = &authority[..host];
     let is_token = token.len() >= 20
         && token.iter().all(|byte| Class::Url.contains(*byte))
         && token.iter().any(u8::is_ascii_digit)
         && token.iter().any(u8::is_ascii_alphabetic);
-    is_token.then_some(Found { kind: "url_token", range: from..from + host })
+    is_token.then_some(FoundSecret { kind: "url_token", range: from..from + host })
 }
 
 /// `jdbc:oracle:thin:user/password@host`. The hint is `oracle:thin:`.
-pub(crate) fn oracle(scan: &mut Scan, at: usize) -> Option<Found> {
+pub(crate) fn oracle(scan: &mut Scan, at: usize) -> Option<FoundSecret> {
     /// The longest name and password together.
     const LONGEST_LOGIN: usize = 256;
     let from = at + b"oracle:thin:".len();
@@ -50,7 +50,7 @@ pub(crate) fn oracle(scan: &mut Scan, at: usize) -> Option<Found> {
     let (slash, host) = (memchr(b'/', url)?, memchr(b'@', url)?);
     let password = url.get(slash + 1..host)?;
     (!password.is_empty() && !is_placeholder(password))
-        .then_some(Found { kind: "url_password", range: from + slash + 1..from + host })
+        .then_some(FoundSecret { kind: "url_password", range: from + slash + 1..from + host })
 }
 
 /// The offset of `@` behind a password with characters that end an authority. The text before the first of

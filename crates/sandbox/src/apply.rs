@@ -11,19 +11,19 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::filter::{Company, Sockets};
+use crate::filter::{SharedObjects, Sockets};
 use crate::namespaces::{OwnMounts, Processes};
-use crate::proxy::greeting::{self, Gift};
+use crate::proxy::greeting::{self, HandedDescriptor};
 use crate::view::{Mode, View};
 use crate::{
-    Method, Network, Plan, UnixSockets, Way, bubblewrap, capabilities, filter, mounts, namespaces,
-    processes, rules, system,
+    Method, Network, Plan, ProxyProtocol, UnixSockets, bubblewrap, capabilities, filter, mounts,
+    namespaces, processes, rules, system,
 };
 
 /// The directory of one command, and its caller's files that it needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Place {
+pub struct CommandPlace {
     /// The name of the command, unique among running commands.
     pub id: String,
     pub cwd: PathBuf,
@@ -71,7 +71,7 @@ impl Plan {
     /// it can be called here.
     pub fn wrapped(
         &self,
-        place: &Place,
+        place: &CommandPlace,
         program: &[OsString],
     ) -> Result<Option<Command>, ApplyError> {
         match &self.method {
@@ -89,7 +89,7 @@ impl Plan {
     /// After an error the process must not continue.
     pub fn apply(
         &self,
-        place: &Place,
+        place: &CommandPlace,
         lifeline: Option<OwnedFd>,
     ) -> Result<Vec<(&'static str, String)>, ApplyError> {
         let sandbox = &self.sandbox;
@@ -114,7 +114,7 @@ impl Plan {
         if let Some(broker) = &proxies.broker {
             let connections = filter::give_connections_away()
                 .map_err(ApplyError::step("give connections to the proxy"))?;
-            greeting::hand_over(broker, Gift::Connections, &place.id, &connections)
+            greeting::hand_over(broker, HandedDescriptor::Connections, &place.id, &connections)
                 .map_err(ApplyError::step("hand connections to the proxy"))?;
         }
         Ok(variables)
@@ -163,15 +163,15 @@ impl Plan {
         }
         for (way, proxy) in &proxies.ways {
             let port = match way {
-                Way::Http => HTTP_PORT,
-                Way::Socks => SOCKS_PORT,
+                ProxyProtocol::Http => HTTP_PORT,
+                ProxyProtocol::Socks => SOCKS_PORT,
             };
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
                 .map_err(ApplyError::step("listen for the proxy"))?;
-            greeting::hand_over(proxy, Gift::Listener(*way), id, &listener)
+            greeting::hand_over(proxy, HandedDescriptor::Listener(*way), id, &listener)
                 .map_err(ApplyError::step("hand the listener to the proxy"))?;
         }
-        let ways: Vec<Way> = proxies.ways.iter().map(|(way, _)| *way).collect();
+        let ways: Vec<ProxyProtocol> = proxies.ways.iter().map(|(way, _)| *way).collect();
         Ok(variables(&ways))
     }
 
@@ -181,13 +181,13 @@ impl Plan {
         places.map(|(path, _)| path).chain(devices.iter().map(Path::new))
     }
 
-    fn company(&self) -> Company {
+    fn company(&self) -> SharedObjects {
         if self.own_processes {
-            Company::Own
+            SharedObjects::Own
         } else if self.method == Method::Landlock {
-            Company::All
+            SharedObjects::All
         } else {
-            Company::Processes
+            SharedObjects::Processes
         }
     }
 
@@ -204,20 +204,21 @@ impl Plan {
 /// Connections to the proxies that serve the command from outside.
 #[derive(Debug, Default)]
 struct Proxies {
-    ways: Vec<(Way, UnixStream)>,
+    ways: Vec<(ProxyProtocol, UnixStream)>,
     /// Makes connections to Unix sockets.
     broker: Option<UnixStream>,
 }
 
 /// The variables that tell programs the addresses of the proxies.
-fn variables(ways: &[Way]) -> Vec<(&'static str, String)> {
+fn variables(ways: &[ProxyProtocol]) -> Vec<(&'static str, String)> {
     const WEB: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
     const ALL: [&str; 2] = ["ALL_PROXY", "all_proxy"];
     const EXCEPT: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
-    let http = ways.contains(&Way::Http).then(|| format!("http://127.0.0.1:{HTTP_PORT}"));
+    let http = ways.contains(&ProxyProtocol::Http).then(|| format!("http://127.0.0.1:{HTTP_PORT}"));
     // The proxy resolves names: there is no name server in here.
-    let socks = ways.contains(&Way::Socks).then(|| format!("socks5h://127.0.0.1:{SOCKS_PORT}"));
+    let socks =
+        ways.contains(&ProxyProtocol::Socks).then(|| format!("socks5h://127.0.0.1:{SOCKS_PORT}"));
     let own = (!ways.is_empty()).then(|| "localhost,127.0.0.1,::1".to_owned());
     let all = socks.or_else(|| http.clone());
     let set = [(&WEB[..], http), (&ALL, all), (&EXCEPT, own)];
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn programs_are_told_of_the_ways_that_there_are() {
-        let told = |ways: &[Way]| {
+        let told = |ways: &[ProxyProtocol]| {
             let variables = variables(ways);
             ["http_proxy", "ALL_PROXY", "NO_PROXY"].map(|name| {
                 let found = variables.iter().find(|(known, _)| *known == name);
@@ -240,8 +241,14 @@ mod tests {
         };
         let text = |text: &str| Some(text.to_owned());
         assert_eq!(told(&[]), [None, None, None]);
-        assert_eq!(told(&[Way::Http]), [text("http"), text("http"), text("localhost,127.0.0.1,")]);
-        assert_eq!(told(&[Way::Socks])[..2], [None, text("socks5h")]);
-        assert_eq!(told(&[Way::Http, Way::Socks])[..2], [text("http"), text("socks5h")]);
+        assert_eq!(
+            told(&[ProxyProtocol::Http]),
+            [text("http"), text("http"), text("localhost,127.0.0.1,")]
+        );
+        assert_eq!(told(&[ProxyProtocol::Socks])[..2], [None, text("socks5h")]);
+        assert_eq!(
+            told(&[ProxyProtocol::Http, ProxyProtocol::Socks])[..2],
+            [text("http"), text("socks5h")]
+        );
     }
 }

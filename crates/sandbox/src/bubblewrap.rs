@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use crate::apply::{ApplyError, Place};
+use crate::apply::{ApplyError, CommandPlace};
 use crate::view::{Mode, View};
 use crate::{Network, Plan};
 
@@ -36,7 +36,7 @@ const fn base(root: &'static str) -> [&'static str; 11] {
 pub(crate) fn command(
     bubblewrap: &Path,
     plan: &Plan,
-    place: &Place,
+    place: &CommandPlace,
     program: &[OsString],
 ) -> Result<Command, ApplyError> {
     let view = View::of(&plan.sandbox, place)?;

@@ -44,13 +44,13 @@ pub enum Network {
     Loopback,
     /// The same, and ways out that decide by host: the listener of each is passed to the [`Proxy`](crate::Proxy) that
     /// has bound this Unix socket.
-    Proxied { socket: PathBuf, ways: Vec<Way> },
+    Proxied { socket: PathBuf, ways: Vec<ProxyProtocol> },
 }
 
 /// The protocol by which a command asks a proxy for a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Way {
+pub enum ProxyProtocol {
     Http,
     Socks,
 }

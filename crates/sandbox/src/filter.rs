@@ -23,7 +23,7 @@ pub(crate) enum Sockets {
 
 /// The objects of other processes that a command could name in a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Company {
+pub(crate) enum SharedObjects {
     /// None: its processes and its shared memory are its own.
     Own,
     /// Processes.
@@ -38,7 +38,7 @@ type Result<T> = std::result::Result<T, seccompiler::Error>;
 pub(crate) fn install(
     sockets: Sockets,
     unix_sockets: &UnixSockets,
-    company: Company,
+    company: SharedObjects,
 ) -> Result<()> {
     apply_filter(&program(sockets, unix_sockets, company)?)
 }
@@ -197,7 +197,11 @@ fn types_but(allowed: &[i32]) -> impl Iterator<Item = i32> {
     (0..=0xf).filter(|kind| !allowed.contains(kind))
 }
 
-fn program(sockets: Sockets, unix_sockets: &UnixSockets, company: Company) -> Result<BpfProgram> {
+fn program(
+    sockets: Sockets,
+    unix_sockets: &UnixSockets,
+    company: SharedObjects,
+) -> Result<BpfProgram> {
     let mut rules: Rules = REFUSED.into_iter().map(|call| (call, Vec::new())).collect();
     let namespaces = NAMESPACES.map(|flag| rule([has(0, flag)?]));
     rules.insert(libc::SYS_clone, namespaces.into_iter().collect::<Result<_>>()?);
@@ -215,7 +219,7 @@ fn program(sockets: Sockets, unix_sockets: &UnixSockets, company: Company) -> Re
 type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
 
 /// The rules against changes of other processes.
-fn of_others(company: Company) -> Result<Rules> {
+fn of_others(company: SharedObjects) -> Result<Rules> {
     /// The value with which `setpriority` and `ioprio_set` mean all processes of a user.
     const PRIORITY_OF_USER: i32 = 2;
     const IO_PRIORITY_OF_USER: i32 = 3;
@@ -223,7 +227,7 @@ fn of_others(company: Company) -> Result<Rules> {
     // Limits can kill: by processor time, or by the open files that a guard needs. No program changes those of another
     // one in its ordinary work.
     let mut rules = Rules::from([(libc::SYS_prlimit64, vec![rule([is_not(0, 0)?])?])]);
-    if company == Company::Own {
+    if company == SharedObjects::Own {
         return Ok(rules);
     }
     for call in OF_PROCESS {
@@ -234,7 +238,7 @@ fn of_others(company: Company) -> Result<Rules> {
     {
         rules.insert(call, vec![rule([is(0, user)?])?, rule([is_not(1, 0)?])?]);
     }
-    if company == Company::All {
+    if company == SharedObjects::All {
         rules.extend(SHARED.map(|call| (call, Vec::new())));
     }
     Ok(rules)
@@ -347,7 +351,7 @@ mod tests {
         for sockets in [Sockets::Network, Sockets::Nothing] {
             let listed = UnixSockets::Listed { socket: "/s".into() };
             for unix_sockets in [UnixSockets::Denied, listed, UnixSockets::Allowed] {
-                for company in [Company::Own, Company::Processes, Company::All] {
+                for company in [SharedObjects::Own, SharedObjects::Processes, SharedObjects::All] {
                     let program = program(sockets, &unix_sockets, company).unwrap();
                     assert!(program.len() < LARGEST, "{}", program.len());
                 }

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 
 use crate::placeholders::Placeholders;
 use crate::proxy::greeting;
-use crate::{Method, Place, Plan};
+use crate::{CommandPlace, Method, Plan};
 
 /// Held by the process that watches a command, until all processes of the command have ended.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub struct Hold {
 
 impl Plan {
     /// Prepares the parts that the command cannot prepare itself. Must be called before the command starts.
-    pub fn hold(&self, place: &Place) -> io::Result<Hold> {
+    pub fn hold(&self, place: &CommandPlace) -> io::Result<Hold> {
         let placeholders = match self.method {
             Method::Namespaces | Method::Bubblewrap(_) => Placeholders::create(&self.sandbox)?,
             // Landlock could not keep a command from removing them.

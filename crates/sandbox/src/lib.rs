@@ -25,8 +25,8 @@ mod support;
 mod system;
 mod view;
 
-pub use apply::{ApplyError, Place};
-pub use description::{Network, Sandbox, UnixSockets, Way};
+pub use apply::{ApplyError, CommandPlace};
+pub use description::{Network, ProxyProtocol, Sandbox, UnixSockets};
 pub use hold::Hold;
 pub use pages::forget_used_pages;
 pub use placeholders::is_placeholder;

@@ -156,7 +156,7 @@ fn gaps(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Way;
+    use crate::ProxyProtocol;
 
     fn support(namespaces: bool, bubblewrap: bool, landlock: Option<u32>) -> Support {
         Support {
@@ -217,7 +217,7 @@ mod tests {
         assert!(nothing.contains("not here") && nothing.contains("not installed"), "{nothing}");
         let blind = Support { seccomp: false, ..support(true, true, Some(7)) };
         assert!(refused(full(), &blind).contains("filter"));
-        let network = Network::Proxied { socket: "/s".into(), ways: vec![Way::Http] };
+        let network = Network::Proxied { socket: "/s".into(), ways: vec![ProxyProtocol::Http] };
         let proxied = Sandbox { network, ..full() };
         assert!(refused(proxied.clone(), &support(false, false, Some(7))).contains("domains"));
         assert!(Plan::new(proxied, &support(true, false, None)).is_ok());

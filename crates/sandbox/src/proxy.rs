@@ -27,9 +27,9 @@ use tokio_util::sync::CancellationToken;
 
 pub use domains::Domains;
 use greeting::Greeting;
-use unix_sockets::Listed;
+use unix_sockets::AllowedSockets;
 
-use crate::Way;
+use crate::ProxyProtocol;
 
 /// The reachable targets of commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,9 +44,9 @@ pub struct Routes {
 
 impl Routes {
     /// The protocols by which commands can ask for hosts.
-    pub fn ways(&self) -> Vec<Way> {
+    pub fn ways(&self) -> Vec<ProxyProtocol> {
         let http = self.http.is_some() || !self.domains.allowed.is_empty();
-        let ways = [(http, Way::Http), (self.socks.is_some(), Way::Socks)];
+        let ways = [(http, ProxyProtocol::Http), (self.socks.is_some(), ProxyProtocol::Socks)];
         ways.into_iter().filter(|(is_there, _)| *is_there).map(|(_, way)| way).collect()
     }
 }
@@ -63,7 +63,7 @@ impl Proxy {
     /// to reach. Needs a runtime.
     pub fn start(socket: PathBuf, routes: Routes) -> io::Result<Self> {
         let listener = UnixListener::bind(&socket)?;
-        let listed = Arc::new(Listed::new(&routes.unix_sockets));
+        let listed = Arc::new(AllowedSockets::new(&routes.unix_sockets));
         let mut serving = JoinSet::new();
         serving.spawn(serve(listener, Arc::new(routes), listed));
         Ok(Self { socket, _serving: serving })
@@ -86,7 +86,7 @@ impl Drop for Proxy {
 /// The served commands, each until its hold is gone.
 type Commands = Arc<Mutex<HashMap<String, CancellationToken>>>;
 
-async fn serve(listener: UnixListener, routes: Arc<Routes>, listed: Arc<Listed>) {
+async fn serve(listener: UnixListener, routes: Arc<Routes>, listed: Arc<AllowedSockets>) {
     let commands = Commands::default();
     let mut tasks = JoinSet::new();
     loop {
@@ -135,7 +135,7 @@ async fn watch(mut hold: UnixStream, id: String, ended: CancellationToken, comma
 }
 
 /// Serves one command. Its connections end with this future.
-async fn accept(listener: TcpListener, way: Way, routes: Arc<Routes>) {
+async fn accept(listener: TcpListener, way: ProxyProtocol, routes: Arc<Routes>) {
     let mut connections = JoinSet::new();
     loop {
         match listener.accept().await {
@@ -143,8 +143,8 @@ async fn accept(listener: TcpListener, way: Way, routes: Arc<Routes>) {
                 let routes = Arc::clone(&routes);
                 connections.spawn(async move {
                     let served = match way {
-                        Way::Http => connection::serve(stream, &routes).await,
-                        Way::Socks => socks::serve(stream, &routes).await,
+                        ProxyProtocol::Http => connection::serve(stream, &routes).await,
+                        ProxyProtocol::Socks => socks::serve(stream, &routes).await,
                     };
                     if let Err(error) = served {
                         tracing::debug!(%error, "a connection through the proxy broke off");

@@ -83,7 +83,7 @@ impl Reader {
         let variables = self.environment.iter().map(|(name, value)| {
             CString::new(format!("{name}={value}")).map_err(ReaderError::from)
         });
-        let becoming = system::Becoming {
+        let becoming = system::ReaderParts {
             program: opened.into(),
             words: system::Words::new(words),
             variables: system::Words::new(variables.collect::<Result<_, _>>()?),

@@ -172,7 +172,7 @@ impl Words {
 }
 
 /// The parts that a process needs to become a program that only reads.
-pub(crate) struct Becoming {
+pub(crate) struct ReaderParts {
     /// Opened for reading.
     pub(crate) program: OwnedFd,
     pub(crate) words: Words,
@@ -187,7 +187,7 @@ pub(crate) struct Becoming {
 }
 
 /// Makes a command become that program instead of its own, confined for good.
-pub(crate) fn become_reader(command: &mut Command, becoming: Becoming) {
+pub(crate) fn become_reader(command: &mut Command, becoming: ReaderParts) {
     let parent = getpid();
     let become_it = move || -> io::Result<()> {
         // All of it, or a closure would capture only the parts that are named below.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 
-use crate::apply::Place;
+use crate::apply::CommandPlace;
 use crate::resolve::{Resolved, resolve};
 use crate::{ApplyError, Sandbox};
 
@@ -36,7 +36,7 @@ pub(crate) struct View(BTreeMap<PathBuf, Mode>);
 impl View {
     /// The view of a sandbox, as far as its paths exist. All paths of the view are free of links, except anchored
     /// links.
-    pub(crate) fn of(sandbox: &Sandbox, place: &Place) -> Result<Self, ApplyError> {
+    pub(crate) fn of(sandbox: &Sandbox, place: &CommandPlace) -> Result<Self, ApplyError> {
         let mut deny_write = guarded(&sandbox.deny_write)?;
         deny_write.extend(closed(&sandbox.deny_write));
         let write = existing(&sandbox.write)?;
@@ -224,7 +224,7 @@ mod tests {
         }
 
         fn view(&self, sandbox: &Sandbox) -> Vec<(String, Mode)> {
-            let view = View::of(sandbox, &Place::default()).unwrap();
+            let view = View::of(sandbox, &CommandPlace::default()).unwrap();
             let name = |path: &Path| path.strip_prefix(&self.root).unwrap().display().to_string();
             view.iter().map(|(path, mode)| (name(path), mode)).collect()
         }
@@ -371,8 +371,11 @@ mod tests {
     #[test]
     fn hiding_everything_is_refused() {
         let sandbox = Sandbox { deny_read: vec!["/".into()], ..Sandbox::default() };
-        assert!(matches!(View::of(&sandbox, &Place::default()), Err(ApplyError::NothingLeft)));
+        assert!(matches!(
+            View::of(&sandbox, &CommandPlace::default()),
+            Err(ApplyError::NothingLeft)
+        ));
         let open = Sandbox { write: vec!["/".into()], ..Sandbox::default() };
-        assert!(View::of(&open, &Place::default()).unwrap().is_open());
+        assert!(View::of(&open, &CommandPlace::default()).unwrap().is_open());
     }
 }

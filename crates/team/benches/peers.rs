@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use centurion_protocol::{SystemWorld, World as _};
 use centurion_team::peers::{
-    Inbox, Incoming, Introduction, MessageRefusal, Outgoing, PeerAddress, PeerDirectory,
-    PeerListener, Taken,
+    Inbox, Incoming, Introduction, MessageRefusal, MessageTreatment, Outgoing, PeerAddress,
+    PeerDirectory, PeerListener,
 };
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
@@ -31,10 +31,12 @@ const RECIPIENT: &str = "recipient";
 struct Disk(Mutex<File>);
 
 impl Inbox for Disk {
-    fn take(&self, message: Incoming) -> Result<Taken, MessageRefusal> {
+    fn take(&self, message: Incoming) -> Result<MessageTreatment, MessageRefusal> {
         let line = format!("{} {} {}\n", message.id, message.from, message.text);
         let written = self.0.lock().write_all(line.as_bytes());
-        written.map_err(|error| MessageRefusal::Lost(error.to_string())).map(|()| Taken::ToRead)
+        written
+            .map_err(|error| MessageRefusal::Lost(error.to_string()))
+            .map(|()| MessageTreatment::ToRead)
     }
 }
 

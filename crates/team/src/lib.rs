@@ -24,7 +24,7 @@ pub use frames::Frame;
 pub use log::LogError;
 pub use names::{LEAD, MemberName, TeamName, TeamNameError};
 pub use tasks::{
-    Actor, Happened, ListName, ListNameError, LogEntry, NewTask, Status, Task, TaskList,
-    TaskListError, TaskNumber, TaskRefusal, TaskRequest, TeamTaskViews, Updated,
+    Actor, ListName, ListNameError, LogEntry, NewTask, Status, Task, TaskChange, TaskList,
+    TaskListError, TaskNumber, TaskRefusal, TaskRequest, TeamTaskViews, UpdatedTask,
 };
 pub use view::{AppendedMessage, InboxEntry, TeamFiles};

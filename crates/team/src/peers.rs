@@ -59,7 +59,7 @@ pub struct Incoming {
 
 /// The treatment of a message that a session accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum MessageTreatment {
     /// Its agent reads it.
     ToRead,
     /// It is kept until the user lets it in or declines it.

@@ -15,7 +15,7 @@ use thiserror::Error;
 pub use self::name::{ListName, ListNameError};
 pub use self::rules::{Actor, NewTask, TaskRefusal, TaskRequest};
 use self::state::Tasks;
-pub use self::state::{Happened, LogEntry, Status, Task, TaskNumber};
+pub use self::state::{LogEntry, Status, Task, TaskChange, TaskNumber};
 pub use self::view::TeamTaskViews;
 use crate::log::{Log, LogError};
 
@@ -40,7 +40,7 @@ pub enum TaskListError {
 
 /// The result of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Updated {
+pub struct UpdatedTask {
     /// The task as it is now; its last state, if it was deleted.
     pub task: Task,
     /// The changed fields, by their names on the wire.
@@ -159,7 +159,7 @@ impl TaskList {
         &mut self,
         actor: &Actor<'_>,
         request: &TaskRequest,
-    ) -> Result<Updated, TaskListError> {
+    ) -> Result<UpdatedTask, TaskListError> {
         self.refresh()?;
         let change = rules::update(&self.tasks, actor, request)?;
         Ok(self.tasks.outcome(request.id, change.as_ref())?)
@@ -171,7 +171,7 @@ impl TaskList {
         actor: &Actor<'_>,
         request: &TaskRequest,
         at: Timestamp,
-    ) -> Result<Updated, TaskListError> {
+    ) -> Result<UpdatedTask, TaskListError> {
         let mut locked = self.log.lock()?;
         self.tasks.take_in(locked.news()?);
         let change = rules::update(&self.tasks, actor, request)?;
@@ -201,7 +201,7 @@ impl TaskList {
         self.tasks.take_in(locked.news()?);
         let mut freed = Vec::new();
         for (owner, ids) in self.tasks.unfinished_of(&has_ended) {
-            let entry = LogEntry { at, by: owner, what: Happened::Released { ids: ids.clone() } };
+            let entry = LogEntry { at, by: owner, what: TaskChange::Released { ids: ids.clone() } };
             locked.append(&entry)?;
             self.tasks.take_in([entry]);
             freed.extend(ids);

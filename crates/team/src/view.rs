@@ -51,7 +51,7 @@ pub struct AppendedMessage {
 }
 
 #[derive(Deserialize)]
-struct Appended {
+struct ForeignMessage {
     #[serde(default)]
     from: String,
     text: String,
@@ -202,7 +202,7 @@ fn appended(name: &str, bytes: &[u8], own: &[InboxEntry]) -> Vec<AppendedMessage
     let mut found = Vec::new();
     for value in values {
         let raw = value.to_string();
-        let Ok(message) = serde_json::from_value::<Appended>(value) else { continue };
+        let Ok(message) = serde_json::from_value::<ForeignMessage>(value) else { continue };
         if message.msg_id.is_some_and(|id| own.iter().any(|entry| entry.msg_id == id)) {
             continue;
         }

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::context::lock;
-use crate::sandbox::{Confined, ConfinedBy, DeniedFiles, IsolatedPlaces};
+use crate::sandbox::{ConfinedBy, ConfinementDecision, DeniedFiles, IsolatedPlaces};
 use crate::shell::{
-    BackgroundShell, Keys, OutputLimit, Reporting, ShellExit, ShellRequest, ShellResult, Waited,
+    BackgroundShell, Keys, OutputLimit, Reporting, ShellExit, ShellRequest, ShellResult, WaitEnd,
 };
 use crate::{Tool, ToolContext, ToolError, ToolOutput, Workspace};
 
@@ -69,7 +69,7 @@ impl Tool for Bash {
     async fn run(&self, input: BashInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         check_text(&input.command)?;
         let confined = confine(&input, &context.workspace).await?;
-        let mut standing = Standing::of(&context.workspace)?;
+        let mut standing = StartDirectory::of(&context.workspace)?;
         standing.notes.extend(confined.notes);
         if input.run_in_background {
             run_in_background(&input, standing, &confined.by, context)
@@ -80,9 +80,12 @@ impl Tool for Bash {
 }
 
 /// Decides how a command is confined.
-async fn confine(input: &BashInput, workspace: &Workspace) -> Result<Confined, ToolError> {
+async fn confine(
+    input: &BashInput,
+    workspace: &Workspace,
+) -> Result<ConfinementDecision, ToolError> {
     let Some(policy) = &workspace.sandbox else {
-        return Ok(Confined { by: ConfinedBy::Nothing, notes: Vec::new() });
+        return Ok(ConfinementDecision { by: ConfinedBy::Nothing, notes: Vec::new() });
     };
     let denied =
         if policy.is_users() { workspace.denied_files().await } else { DeniedFiles::nothing() };
@@ -104,12 +107,12 @@ fn check_text(command: &str) -> Result<(), ToolError> {
 }
 
 /// The start directory of a command, and a note about it for the model.
-struct Standing {
+struct StartDirectory {
     cwd: PathBuf,
     notes: Vec<String>,
 }
 
-impl Standing {
+impl StartDirectory {
     /// Returns the directory in which the last command ended, or the root when that directory is gone. The shell of an
     /// isolated agent starts in its worktree or not at all.
     fn of(workspace: &Workspace) -> Result<Self, ToolError> {
@@ -154,7 +157,7 @@ fn keys(confined: &ConfinedBy) -> Keys {
 
 async fn run_and_wait(
     input: &BashInput,
-    Standing { cwd, mut notes }: Standing,
+    StartDirectory { cwd, mut notes }: StartDirectory,
     confined: &ConfinedBy,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
@@ -176,8 +179,8 @@ async fn run_and_wait(
     let running =
         workspace.shells.run(request, limit, reporting(input, context), &context.cancel).await;
     let result = match running.map_err(|error| ToolError::Failed(error.to_string()))? {
-        Waited::Ended(result) => result,
-        Waited::Moved(shell) => {
+        WaitEnd::Ended(result) => result,
+        WaitEnd::Moved(shell) => {
             notes.push("The user moved this command to the background.".to_owned());
             return Ok(in_background(&shell, notes));
         }
@@ -248,7 +251,7 @@ fn fault(exit: &ShellExit) -> Option<String> {
 
 fn run_in_background(
     input: &BashInput,
-    Standing { cwd, notes }: Standing,
+    StartDirectory { cwd, notes }: StartDirectory,
     confined: &ConfinedBy,
     context: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use crate::guard::{self, GuardKind, GuardProgram, Member};
-use crate::process::{Piped, PipedProgram};
+use crate::process::{PipedProcess, PipedProgram};
 
 /// A running program. Dropping it kills the program, and what the program started.
 pub struct Bound {
@@ -24,7 +24,7 @@ pub struct Bound {
 
 enum Runs {
     Alone(Child, Member),
-    Guarded(Box<Piped>),
+    Guarded(Box<PipedProcess>),
 }
 
 /// The output of a program that has ended.
@@ -62,7 +62,7 @@ impl Bound {
     /// Starts a program.
     pub fn start(guard: &GuardProgram, program: &PipedProgram) -> io::Result<Self> {
         if guard.has_limits() {
-            let mut piped = Piped::start(guard, program)?;
+            let mut piped = PipedProcess::start(guard, program)?;
             let (stdin, stdout) = (piped.stdin.take(), piped.stdout.take());
             let stderr = piped.stderr.take();
             return Ok(Self { stdin, stdout, stderr, runs: Runs::Guarded(Box::new(piped)) });

@@ -34,7 +34,7 @@ pub(crate) async fn alone(
 
 /// The part of a file that an agent must have seen before it changes the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Need {
+pub(crate) enum RequiredView {
     /// A part: the change itself names the text that it replaces.
     Part,
     /// All of it: the change replaces everything.
@@ -75,14 +75,14 @@ pub(crate) fn check_known(
     workspace: &Workspace,
     path: &Path,
     existing: &Existing,
-    need: Need,
+    need: RequiredView,
 ) -> Result<View, Refusal> {
     match workspace.read_state.knowledge(path, blake3::hash(&existing.bytes)) {
         Knowledge::Unread => Err(Refusal::Unread),
         Knowledge::Outdated(seen) => {
             Err(Refusal::Outdated(workspace.files.since(path, seen, &existing.bytes)))
         }
-        Knowledge::Current(view @ View::Lines { .. }) if need == Need::Whole => {
+        Knowledge::Current(view @ View::Lines { .. }) if need == RequiredView::Whole => {
             Err(Refusal::PartlySeen(view))
         }
         Knowledge::Current(view) => Ok(view),

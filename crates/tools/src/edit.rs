@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::change::{self, Need, Refusal, answer, check_known, editable_text};
+use crate::change::{self, Refusal, RequiredView, answer, check_known, editable_text};
 use crate::disk::{self, Existing};
 use crate::paths::resolve;
 use crate::read_state::View;
@@ -83,7 +83,7 @@ fn edit(
         return create(workspace, named, path, input);
     };
     let text = editable_text(named, &existing)?;
-    let known = check_known(workspace, path, &existing, Need::Part)
+    let known = check_known(workspace, path, &existing, RequiredView::Part)
         .map_err(|refusal| explain(&refusal, named, &text, input))?;
     let applied = apply(&text.content, &input.old_string, &input.new_string, input.replace_all)
         .map_err(|error| not_edited(named, &error))?;

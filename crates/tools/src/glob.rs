@@ -49,11 +49,11 @@ impl Tool for Glob {
     }
 
     fn access(&self, input: &GlobInput, context: &ToolContext) -> Access {
-        Access::Read(resolve(&Place::of(input, &context.workspace).named))
+        Access::Read(resolve(&SearchStart::of(input, &context.workspace).named))
     }
 
     async fn run(&self, input: GlobInput, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let place = Place::of(&input, &context.workspace);
+        let place = SearchStart::of(&input, &context.workspace);
         let root = context.target(&place.named)?;
         if let Some(path) = &input.path {
             refuse_non_directory(&context.workspace.absolute(path))?;
@@ -72,13 +72,13 @@ impl Tool for Glob {
 
 /// A directory in which a pattern can match, and the rest of the pattern below it.
 #[derive(Debug)]
-struct Place {
+struct SearchStart {
     /// The directory as the model named it, made absolute.
     named: PathBuf,
     pattern: String,
 }
 
-impl Place {
+impl SearchStart {
     fn of(input: &GlobInput, workspace: &Workspace) -> Self {
         let base =
             input.path.as_deref().map_or_else(|| workspace.cwd(), |path| workspace.absolute(path));

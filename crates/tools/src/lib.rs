@@ -66,7 +66,7 @@ pub use grep::Grep;
 pub use host_files::{FileView, view_file};
 pub use notebook_edit::NotebookEdit;
 pub use paths::{DiskLinks, resolve};
-pub use process::{Piped, PipedEnd, PipedProgram};
+pub use process::{PipedEnd, PipedProcess, PipedProgram};
 pub use read::Read;
 pub use read_state::{Knowledge, ReadState, View};
 pub use sandbox::{
@@ -76,7 +76,7 @@ pub use sandbox::{
 pub use shared_files::SharedFiles;
 pub use shell::{
     BackgroundShell, Keys, OutputLimit, OutputTail, Reporting, ShellError, ShellExit, ShellRequest,
-    ShellResult, ShellState, Shells, ShellsConfig, StopError, Waited,
+    ShellResult, ShellState, Shells, ShellsConfig, StopError, WaitEnd,
 };
 pub use todo_write::{Todo, TodoStatus};
 pub use tool::{DynTool, PreparedCall, RunFuture, Tool, ToolError, ToolOutput, erase};

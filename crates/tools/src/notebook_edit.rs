@@ -10,7 +10,7 @@ use serde_json::json;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::change::{self, Need, answer, check_known, editable_text};
+use crate::change::{self, RequiredView, answer, check_known, editable_text};
 use crate::disk;
 use crate::notebook::{CellText, Notebook};
 use crate::paths::resolve;
@@ -95,7 +95,7 @@ fn edit(
     let Some(existing) = disk::load(path, named)? else {
         return Err(disk::explain_missing(path, named));
     };
-    let view = check_known(workspace, path, &existing, Need::Part)
+    let view = check_known(workspace, path, &existing, RequiredView::Part)
         .map_err(|refusal| ToolError::failed(refusal.explain(named)))?;
     let text = editable_text(named, &existing)?;
     let notebook = Notebook::parse(&text.content).map_err(|error| {

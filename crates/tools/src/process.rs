@@ -35,12 +35,12 @@ pub struct PipedProgram {
 pub struct PipedEnd {
     /// `None` when a signal ended it or its guard was lost.
     pub code: Option<i32>,
-    /// Whether it left processes behind. They live for as long as the [`Piped`] does.
+    /// Whether it left processes behind. They live for as long as the [`PipedProcess`] does.
     pub left_running: bool,
 }
 
 /// A running program. Dropping it kills the program and everything that it started.
-pub struct Piped {
+pub struct PipedProcess {
     pub stdin: Option<ChildStdin>,
     pub stdout: Option<ChildStdout>,
     pub stderr: Option<ChildStderr>,
@@ -52,7 +52,7 @@ pub struct Piped {
     ended: Option<PipedEnd>,
 }
 
-impl Piped {
+impl PipedProcess {
     /// The guard gives a program one second; half a second more covers a slow machine.
     const POLITE: Duration = Duration::from_millis(1_500);
     const HARD: Duration = Duration::from_millis(450);

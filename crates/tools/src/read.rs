@@ -80,9 +80,9 @@ impl Tool for Read {
             cancel: context.cancel.clone(),
         };
         match run_sized(disk::size_hint(&request.path), move || request.look()).await? {
-            Look::Done(output) => Ok(*output),
+            ReadStep::Done(output) => Ok(*output),
             // Parsers of foreign formats run on another thread: a panic there is only an error.
-            Look::Pdf(request, bytes) => {
+            ReadStep::Pdf(request, bytes) => {
                 run_sized(u64::MAX, move || pdf::read(&request, bytes)).await
             }
         }
@@ -103,14 +103,14 @@ struct Request {
     cancel: CancellationToken,
 }
 
-enum Look {
+enum ReadStep {
     Done(Box<ToolOutput>),
     Pdf(Request, Vec<u8>),
 }
 
 impl Request {
     /// Reads the first bytes and continues by the type that they show.
-    fn look(self) -> Result<Look, ToolError> {
+    fn look(self) -> Result<ReadStep, ToolError> {
         let (mut file, metadata) = disk::open(&self.path, &self.named)?;
         let expected = usize::try_from(metadata.len().min(HEAD)).unwrap_or_default();
         let mut head = Vec::with_capacity(expected + 1);
@@ -126,7 +126,7 @@ impl Request {
             self.refuse_range("a PDF file: choose with pages")?;
             let bytes =
                 self.whole(head, rest, size, pdf::MAX_FILE, "split it first, as with qpdf")?;
-            return Ok(Look::Pdf(self, bytes));
+            return Ok(ReadStep::Pdf(self, bytes));
         }
         if self.pages.is_some() {
             return Err(ToolError::Input(format!(
@@ -151,7 +151,7 @@ impl Request {
                 text::read(&self, head, rest, size)?
             }
         };
-        Ok(Look::Done(Box::new(output)))
+        Ok(ReadStep::Done(Box::new(output)))
     }
 
     /// The whole content, if it is not larger than `limit`.

@@ -79,7 +79,7 @@ pub(crate) enum SandboxRefusal {
 
 /// The decision about one command.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Confined {
+pub(crate) struct ConfinementDecision {
     pub(crate) by: ConfinedBy,
     /// Notes for the model.
     pub(crate) notes: Vec<String>,
@@ -186,7 +186,7 @@ impl SandboxPolicy {
     pub fn confines(&self, command: &str, disabled: bool, denied: &DeniedFiles) -> bool {
         const OF_FILES: [Gap; 2] = [Gap::DeniedReads, Gap::DeniedWrites];
         match self.judge(command, disabled, denied) {
-            Ok(Confined { by: ConfinedBy::Sandbox(plan), .. }) => {
+            Ok(ConfinementDecision { by: ConfinedBy::Sandbox(plan), .. }) => {
                 let is_open = |gap: &Gap| OF_FILES.contains(gap) && !denied.is_empty();
                 denied.is_complete && !plan.gaps.iter().any(is_open)
             }
@@ -211,7 +211,7 @@ impl SandboxPolicy {
         command: &str,
         disabled: bool,
         denied: &DeniedFiles,
-    ) -> Result<Confined, SandboxRefusal> {
+    ) -> Result<ConfinementDecision, SandboxRefusal> {
         let mut confined = self.judge(command, disabled, denied)?;
         if let Some(isolation) = &self.isolation {
             confined.notes.extend(isolation.tell());
@@ -224,7 +224,7 @@ impl SandboxPolicy {
         command: &str,
         disabled: bool,
         denied: &DeniedFiles,
-    ) -> Result<Confined, SandboxRefusal> {
+    ) -> Result<ConfinementDecision, SandboxRefusal> {
         if let Some(isolation) = &self.isolation {
             isolation.check()?;
         }
@@ -238,7 +238,10 @@ impl SandboxPolicy {
         let plan = plan.as_ref().map(|plan| plan.denying(&denied.read, &denied.write));
         match plan {
             Ok(plan) if plan.gaps.is_empty() || !self.settings.fail_if_unavailable => {
-                Ok(Confined { by: ConfinedBy::Sandbox(Box::new(plan)), notes: Vec::new() })
+                Ok(ConfinementDecision {
+                    by: ConfinedBy::Sandbox(Box::new(plan)),
+                    notes: Vec::new(),
+                })
             }
             Ok(plan) => Err(SandboxRefusal::Incomplete { gaps: joined(&plan.gaps) }),
             Err(reason) if self.settings.fail_if_unavailable => {
@@ -251,13 +254,13 @@ impl SandboxPolicy {
     }
 
     /// A command outside of the user's sandbox.
-    fn outside(&self, notes: Vec<String>) -> Confined {
+    fn outside(&self, notes: Vec<String>) -> ConfinementDecision {
         let isolation = self.isolation.as_ref().and_then(|isolation| isolation.plan.as_ref().ok());
         let by = match isolation {
             Some(plan) => ConfinedBy::Isolation(Box::new(plan.clone())),
             None => ConfinedBy::Nothing,
         };
-        Confined { by, notes }
+        ConfinementDecision { by, notes }
     }
 
     /// Whether a command is excluded from the sandbox. Only a single command can be: of several, one could use the

@@ -35,7 +35,7 @@ const MOST_TOLD: usize = 4000;
 #[derive(Debug, Default)]
 pub struct SharedFiles {
     contents: Mutex<Contents>,
-    writers: Mutex<HashMap<PathBuf, Written>>,
+    writers: Mutex<HashMap<PathBuf, SharedWrite>>,
     /// The notes of all processes of the session, once there are several.
     notes: OnceLock<PathBuf>,
 }
@@ -49,7 +49,7 @@ struct Contents {
 }
 
 #[derive(Clone, Debug)]
-struct Written {
+struct SharedWrite {
     hash: Hash,
     by: Arc<str>,
 }
@@ -100,7 +100,7 @@ impl SharedFiles {
         if writers.len() >= MOST_WRITERS {
             writers.clear();
         }
-        writers.insert(path.to_owned(), Written { hash, by: Arc::clone(by) });
+        writers.insert(path.to_owned(), SharedWrite { hash, by: Arc::clone(by) });
     }
 
     /// Describes how a file has changed since an agent read it.

@@ -34,7 +34,7 @@ pub use background::{BackgroundShell, Reporting, ShellState};
 use files::Files;
 use foreground::Foreground;
 use guarded::Guarded;
-use output::Bounded;
+use output::BoundedText;
 pub use output::OutputTail;
 pub(crate) use redacted::redact_file;
 
@@ -125,7 +125,7 @@ impl ShellExit {
 
 /// The end of a call's wait for its command.
 #[derive(Clone, Debug)]
-pub enum Waited {
+pub enum WaitEnd {
     /// The command has ended.
     Ended(ShellResult),
     /// The command continues in the background: a person let the call continue without it.
@@ -207,7 +207,7 @@ impl Shells {
         limit: OutputLimit,
         reporting: Reporting,
         cancel: &CancellationToken,
-    ) -> Result<Waited, ShellError> {
+    ) -> Result<WaitEnd, ShellError> {
         let (files, mut process) = self.start_guard(request)?;
         let waiting = self.foreground.wait(reporting.call.clone());
         let mut left_running = false;
@@ -220,19 +220,19 @@ impl Shells {
             () = cancel.cancelled() => process.stop(ShellExit::Stopped).await,
             () = self.closed.cancelled() => process.stop(ShellExit::Stopped).await,
             () = waiting.released() => {
-                return Ok(Waited::Moved(self.adopt(request, files, process, None, reporting)));
+                return Ok(WaitEnd::Moved(self.adopt(request, files, process, None, reporting)));
             }
             exit = expiry(request.timeout) => process.stop(exit).await,
         };
         let limit = if exit.is_success() { limit.success } else { limit.failure };
-        let Bounded { text, whole } = output::read(files.output(), limit).await;
+        let BoundedText { text, whole } = output::read(files.output(), limit).await;
         let output_file = (left_running || !whole).then(|| files.keep_output());
         match &output_file {
             Some(output) if left_running => self.hold(process, output.clone()),
             Some(output) => redact(output.clone()).await,
             None => {}
         }
-        Ok(Waited::Ended(ShellResult {
+        Ok(WaitEnd::Ended(ShellResult {
             exit,
             output: text,
             output_file,

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::change::{self, Need, Refusal, answer, check_known};
+use crate::change::{self, Refusal, RequiredView, answer, check_known};
 use crate::disk::{self, Existing};
 use crate::paths::resolve;
 use crate::read_state::View;
@@ -79,7 +79,7 @@ fn write(
     };
     // An empty file holds nothing that could be lost.
     if !existing.bytes.is_empty() {
-        check_known(workspace, path, &existing, Need::Whole)
+        check_known(workspace, path, &existing, RequiredView::Whole)
             .map_err(|refusal| explain(&refusal, named, &existing, content))?;
     }
     let (old, encoding) = match decode(existing.bytes.clone()) {

@@ -30,7 +30,7 @@ use crate::model::Moment;
 use crate::model::prompts::PromptNumber;
 use crate::model::table::FileLine;
 use crate::notify::Notifier;
-use crate::surface::{Surface, Surfaces, Touch, Tui};
+use crate::surface::{MouseEffect, Surface, Surfaces, Tui};
 use crate::terminal::Terminal;
 use crate::view::view;
 
@@ -67,7 +67,7 @@ pub trait Desk {
 
 /// The way in which a person left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum ExitChoice {
     /// To the shell.
     Shell,
     /// To another session.
@@ -152,7 +152,7 @@ impl App {
     }
 
     /// Shows the first frame, and then runs until the person leaves.
-    pub async fn run(&mut self) -> io::Result<Left> {
+    pub async fn run(&mut self) -> io::Result<ExitChoice> {
         self.front.happens(Happening::Input(&Input::Resized(self.size)));
         self.draw().await?;
         loop {
@@ -235,9 +235,11 @@ impl App {
                 self.asked_terminal = self.asked_terminal.filter(|_| self.surface.is_waiting());
             }
             Input::Mouse(mouse) => match self.surface.mouse(mouse) {
-                Touch::None => {}
-                Touch::Live(mouse) => self.front.happens(Happening::Input(&Input::Mouse(mouse))),
-                Touch::Copied(text) => {
+                MouseEffect::None => {}
+                MouseEffect::Live(mouse) => {
+                    self.front.happens(Happening::Input(&Input::Mouse(mouse)));
+                }
+                MouseEffect::Copied(text) => {
                     copy(&text, &mut self.out);
                     let lines = text.lines().count();
                     self.says(Fact::Notice(format!("copied {lines} lines")));
@@ -341,16 +343,16 @@ impl App {
     }
 
     /// Carries out what folds want; `Some` if the person leaves.
-    async fn carry_out(&mut self) -> io::Result<Option<Left>> {
+    async fn carry_out(&mut self) -> io::Result<Option<ExitChoice>> {
         let is_open = self.front.session().is_some();
         let mut effects = if is_open { std::mem::take(&mut self.early) } else { Vec::new() };
         effects.extend(self.front.take_effects());
         for effect in effects {
             match effect {
-                Effect::Exit => return Ok(Some(Left::Shell)),
-                Effect::Resume(session) => return Ok(Some(Left::Session(session))),
+                Effect::Exit => return Ok(Some(ExitChoice::Shell)),
+                Effect::Resume(session) => return Ok(Some(ExitChoice::Session(session))),
                 Effect::Branch => match self.front.session().map(|handle| handle.id()) {
-                    Some(session) => return Ok(Some(Left::Branch(session))),
+                    Some(session) => return Ok(Some(ExitChoice::Branch(session))),
                     None => self.says(Fact::Notice("the session is not open yet".to_owned())),
                 },
                 Effect::EditKeys => {
@@ -359,8 +361,8 @@ impl App {
                     self.last_files = None;
                     self.look_at_files();
                 }
-                Effect::PlayDemo => return Ok(Some(Left::Demo)),
-                Effect::Fork(session) => return Ok(Some(Left::Branch(session))),
+                Effect::PlayDemo => return Ok(Some(ExitChoice::Demo)),
+                Effect::Fork(session) => return Ok(Some(ExitChoice::Branch(session))),
                 Effect::OpenFile(file) => self.open_file(&file).await,
                 Effect::Redraw => self.surface.forget(),
                 Effect::Attach { number, images } => drop(self.attached.insert(number, images)),

@@ -90,9 +90,9 @@ fn input_came(model: &mut Model, input: &Input, effects: &mut Vec<Effect>) {
         Input::Key(key) => {
             model.notice = None;
             match hearer(model) {
-                Hearer::Screen => panes::screen_key(model, *key, effects),
-                Hearer::Dialog => ask::key(model, *key, effects),
-                Hearer::Chat => chat::key(model, *key, effects),
+                KeyTarget::Screen => panes::screen_key(model, *key, effects),
+                KeyTarget::Dialog => ask::key(model, *key, effects),
+                KeyTarget::Chat => chat::key(model, *key, effects),
             }
             model.hands.last_key = Some(model.now);
         }
@@ -100,9 +100,9 @@ fn input_came(model: &mut Model, input: &Input, effects: &mut Vec<Effect>) {
             let hearer = hearer(model);
             model.hands.last_key = Some(model.now);
             let is_taken = match hearer {
-                Hearer::Screen => panes::paste(model, text, effects),
-                Hearer::Dialog => ask::paste(model, text),
-                Hearer::Chat => false,
+                KeyTarget::Screen => panes::paste(model, text, effects),
+                KeyTarget::Dialog => ask::paste(model, text),
+                KeyTarget::Chat => false,
             };
             if is_taken {
                 return;
@@ -122,20 +122,20 @@ fn input_came(model: &mut Model, input: &Input, effects: &mut Vec<Effect>) {
 }
 
 /// The part of the screen that a key is for: always one that is shown.
-enum Hearer {
+enum KeyTarget {
     Screen,
     Dialog,
     Chat,
 }
 
-fn hearer(model: &mut Model) -> Hearer {
+fn hearer(model: &mut Model) -> KeyTarget {
     if is_prompt_alone(model.size) {
-        return Hearer::Chat;
+        return KeyTarget::Chat;
     }
     if model.screen.is_some() {
-        return Hearer::Screen;
+        return KeyTarget::Screen;
     }
-    if model.asks.hears(model.now) { Hearer::Dialog } else { Hearer::Chat }
+    if model.asks.hears(model.now) { KeyTarget::Dialog } else { KeyTarget::Chat }
 }
 
 /// Shows a screen. A dialog closes for it, and opens again behind it when the keys are quiet.

@@ -15,7 +15,7 @@ use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::terminal::{Kept, restore_termios};
+use crate::terminal::{SavedModes, restore_termios};
 
 /// The argument after that of a guard that makes the program a keeper: it calls [`run`].
 pub const KEEPER_ARGUMENT: &str = "terminal";
@@ -51,7 +51,7 @@ impl Keeper {
     pub(crate) fn start(
         program: &KeeperProgram,
         tty: BorrowedFd<'_>,
-        kept: &Kept,
+        kept: &SavedModes,
     ) -> io::Result<Self> {
         let mut child = Command::new(&program.program)
             .args(&program.args)
@@ -198,7 +198,7 @@ pub fn run(rests: impl FnOnce()) -> ExitCode {
     if pipe.by_ref().take(LONGEST_LINE).read_line(&mut line).is_err() {
         return ExitCode::FAILURE;
     }
-    let Some(kept) = Kept::from_line(line.trim_end(), tty.as_fd()) else {
+    let Some(kept) = SavedModes::from_line(line.trim_end(), tty.as_fd()) else {
         return ExitCode::FAILURE;
     };
     line.clear();

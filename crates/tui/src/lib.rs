@@ -37,7 +37,7 @@ mod terminal;
 mod text;
 mod view;
 
-pub use app::{App, Desk, DeskFuture, Left, page_lines};
+pub use app::{App, Desk, DeskFuture, ExitChoice, page_lines};
 pub use attachment::{Attachment, NoImage};
 pub use draft::{
     Completion, Draft, DraftError, EditAction, History, Submission, load_draft, save_draft,
@@ -58,8 +58,8 @@ pub use model::prompts::{PromptNumber, When};
 pub use model::table::{FileLine, Table, TableOf, TableRow, Tone, lines_of};
 pub use model::{CommandHint, Model, Moment};
 pub use surface::{
-    Capabilities, FullscreenSurface, InlineSurface, PlainSurface, Scroll, Surface, Surfaces, Touch,
-    Tui, TwoScreens,
+    Capabilities, FullscreenSurface, InlineSurface, MouseEffect, PlainSurface, Scroll, Surface,
+    Surfaces, Tui, TwoScreens,
 };
 pub use terminal::{Terminal, TerminalOptions};
 pub use text::{MarkdownStream, PROSE_COLUMNS, diff, foreign, foreign_text, highlighted, wrapped};

@@ -24,7 +24,7 @@ use self::menu::Menu;
 use self::prompts::Prompts;
 use self::screen::Screen;
 use self::table::TableOf;
-use self::talk::Talk;
+use self::talk::TurnState;
 use crate::attachment::Attachment;
 use crate::draft::{Draft, History, Vi};
 use crate::frame::{Line, Size};
@@ -52,7 +52,7 @@ pub struct Model {
     /// The window, as far as it was told.
     pub(crate) size: Size,
     pub(crate) facts: Facts,
-    pub(crate) talk: Talk,
+    pub(crate) talk: TurnState,
     pub(crate) agents: Agents,
     pub(crate) prompts: Prompts,
     pub(crate) asks: Asks,
@@ -64,8 +64,8 @@ pub struct Model {
     pub(crate) menu: Option<Menu>,
     pub(crate) screen: Option<Screen>,
     pub(crate) bindings: Bindings,
-    pub(crate) hands: Hands,
-    pub(crate) taste: Taste,
+    pub(crate) hands: Gestures,
+    pub(crate) taste: Preferences,
     pub(crate) images: Images,
     /// A line that tells of the last thing that a key did; until the next key.
     pub(crate) notice: Option<String>,
@@ -76,7 +76,7 @@ pub struct Model {
 #[expect(clippy::struct_excessive_bools, reason = "each is a wish of its own")]
 /// The ways in which a person wants things, from their settings.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Taste {
+pub(crate) struct Preferences {
     /// vi keys, where they are wanted.
     pub(crate) vi: Option<Vi>,
     /// True if lines are written one below the other, and lines are read.
@@ -140,14 +140,14 @@ pub(crate) enum Focus {
 #[expect(clippy::struct_field_names, reason = "each is the last moment of something")]
 /// The person's hands: when they last moved, and the gestures that have begun.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Hands {
+pub(crate) struct Gestures {
     pub(crate) last_key: Option<Moment>,
     pub(crate) last_escape: Option<Moment>,
     pub(crate) last_clear: Option<Moment>,
     pub(crate) last_stop: Option<Moment>,
 }
 
-impl Hands {
+impl Gestures {
     /// True if a press at `now` completes a gesture that began at `first`.
     pub(crate) fn completes(first: Option<Moment>, now: Moment) -> bool {
         first.is_some_and(|first| now.saturating_sub(first) <= GESTURE)

@@ -58,7 +58,7 @@ pub enum Scroll {
 
 /// The result of an event of the mouse.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Touch {
+pub enum MouseEffect {
     /// Nothing else is to be done.
     None,
     /// It is for the live region, whose rows its place counts.
@@ -148,8 +148,8 @@ pub trait Surface {
     fn scroll(&mut self, _scroll: Scroll) {}
 
     /// Learns of the mouse, where it is ours.
-    fn mouse(&mut self, _mouse: &Mouse) -> Touch {
-        Touch::None
+    fn mouse(&mut self, _mouse: &Mouse) -> MouseEffect {
+        MouseEffect::None
     }
 
     /// The abilities of the terminal, as far as they are known.

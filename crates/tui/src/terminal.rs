@@ -17,7 +17,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
-pub(crate) use modes::{Kept, restore_termios};
+pub(crate) use modes::{SavedModes, restore_termios};
 use questions::Questions;
 
 use crate::frame::Size;
@@ -163,7 +163,7 @@ impl Terminal {
         if self.is_active || self.options.is_plain {
             return Ok(());
         }
-        let kept = Kept::of(self.tty.get_ref().as_fd())?;
+        let kept = SavedModes::of(self.tty.get_ref().as_fd())?;
         match (&mut self.keeper, &self.options.keeper) {
             (Some(keeper), _) => keeper.resume(),
             (None, Some(program)) => {

@@ -36,7 +36,7 @@ impl Default for Contents {
 
 /// Links and copies that were put into a worktree.
 #[derive(Debug, Default)]
-pub(crate) struct Put {
+pub(crate) struct PlacedFiles {
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
     pub(crate) copies: Vec<(PathBuf, String)>,
     /// Failed links and copies.
@@ -49,8 +49,8 @@ pub(crate) async fn put(
     from: &Checkout,
     top: &Path,
     contents: &Contents,
-) -> Result<Put, GitError> {
-    let mut put = Put::default();
+) -> Result<PlacedFiles, GitError> {
+    let mut put = PlacedFiles::default();
     for name in &contents.links {
         link(from, top, name, &mut put);
     }
@@ -74,7 +74,7 @@ pub(crate) fn is_inner(path: &Path) -> bool {
     path.components().next().is_some() && components.all(|it| matches!(it, Component::Normal(_)))
 }
 
-fn link(from: &Checkout, top: &Path, name: &str, put: &mut Put) {
+fn link(from: &Checkout, top: &Path, name: &str, put: &mut PlacedFiles) {
     let path = Path::new(name.trim_end_matches('/'));
     if !is_inner(path) {
         put.warnings.push(format!("`{name}` is not linked: it is no path within the checkout"));

@@ -26,7 +26,7 @@ const UPLOAD: &str = "git -c uploadpack.allowAnySHA1InWant=true upload-pack";
 
 /// Result of bringing work home.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Brought {
+pub(crate) struct BroughtWork {
     /// The commit of its branch now, and the commit of its `HEAD`.
     pub(crate) tip: String,
     pub(crate) head: String,
@@ -40,7 +40,7 @@ pub(crate) struct Brought {
 
 /// Commits of what an agent did not commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rest {
+pub(crate) struct UncommittedCommits {
     /// The files as they are, where they are not those of the agent's commit.
     pub(crate) files: Option<String>,
     /// The files as they are staged, where that is something else again.
@@ -101,8 +101,8 @@ pub(crate) async fn bring(
     common: &Path,
     kept: &Kept,
     record: &mut Record,
-    rest: &Rest,
-) -> Result<Brought, GitError> {
+    rest: &UncommittedCommits,
+) -> Result<BroughtWork, GitError> {
     let own = kept.private_repository();
     let head = branch::commit_at(git, &own, "HEAD").await?;
     let mut found = own_refs(git, kept, record).await?;
@@ -160,7 +160,7 @@ pub(crate) async fn bring(
         }
     }
     kept.write(record)?;
-    Ok(Brought { tip, head: at, saved, operation, notes })
+    Ok(BroughtWork { tip, head: at, saved, operation, notes })
 }
 
 /// Describes a worktree that is home already.
@@ -168,15 +168,15 @@ pub(crate) async fn stay(
     git: &Git,
     common: &Path,
     record: &Record,
-    rest: &Rest,
-) -> Result<Brought, GitError> {
+    rest: &UncommittedCommits,
+) -> Result<BroughtWork, GitError> {
     let head = state::head(git, common, record).await?;
     let tip = branch::commit_at(git, common, &format!("refs/heads/{}", record.branch)).await?;
     let conflict = rest.has_conflicts.then_some(Operation::Conflict);
     let operation = Operation::at_home(git, record).await?.or(conflict);
     let notes = operation.map(|it| it.explain(record)).into_iter().collect();
     let tip = tip.unwrap_or_else(|| head.clone());
-    Ok(Brought { tip, head, operation, notes, ..Brought::default() })
+    Ok(BroughtWork { tip, head, operation, notes, ..BroughtWork::default() })
 }
 
 /// The note about a worktree that was on a branch without a commit.

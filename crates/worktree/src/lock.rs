@@ -25,7 +25,7 @@ impl Exclusive {
     }
 
     /// Waits until no other process does it.
-    pub(crate) async fn wait(self, common: &Path) -> io::Result<Held> {
+    pub(crate) async fn wait(self, common: &Path) -> io::Result<HeldLock> {
         let path = self.path(common);
         // A pipe would be waited for.
         if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
@@ -34,12 +34,12 @@ impl Exclusive {
         let file = File::options().create(true).append(true).open(&path)?;
         let wait = move || flock(&file, FlockOperation::LockExclusive).map(|()| file);
         let waited = tokio::task::spawn_blocking(wait).await.map_err(io::Error::other)?;
-        Ok(Held { _file: waited? })
+        Ok(HeldLock { _file: waited? })
     }
 }
 
 /// No other process does it as long as this is held, which a process cannot do beyond its end.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldLock {
     _file: File,
 }

@@ -138,7 +138,7 @@ async fn commit(
 }
 
 /// Saved state of a worktree.
-struct Saved {
+struct SavedState {
     tip: String,
     head: Option<String>,
     staged: Option<String>,
@@ -147,7 +147,7 @@ struct Saved {
     record: Option<Record>,
 }
 
-impl Saved {
+impl SavedState {
     async fn load(git: &Git, common: &Path, key: &str) -> Result<Option<Self>, GitError> {
         let commit = |what: &str| {
             let name = format!("refs/centurion/agents/{key}/{what}");
@@ -184,7 +184,7 @@ impl Worktrees {
         let from = self.checkout(directory).await?;
         let git = self.git.tamed(&from.git_dir).await?;
         let (_, key) = named(id)?;
-        let saved = Saved::load(&git, &from.common, &key).await?;
+        let saved = SavedState::load(&git, &from.common, &key).await?;
         Ok(saved.and_then(|saved| saved.record).map(|record| record.caller))
     }
 
@@ -194,7 +194,7 @@ impl Worktrees {
         let from = self.checkout(directory).await?;
         let (usual, key) = named(id)?;
         let git = self.git.tamed(&from.git_dir).await?;
-        let Some(saved) = Saved::load(&git, &from.common, &key).await? else {
+        let Some(saved) = SavedState::load(&git, &from.common, &key).await? else {
             return Err(KeptError::NothingSaved(id.to_owned()));
         };
         let slug = saved.record.as_ref().map_or_else(|| usual.clone(), |it| it.slug.clone());
@@ -240,7 +240,7 @@ async fn make(
     git: &Git,
     from: &Checkout,
     kept: &Kept,
-    saved: &Saved,
+    saved: &SavedState,
     mut record: Record,
 ) -> Result<Record, KeptError> {
     kept.write(&record)?;

@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::branch;
 use crate::files::remove_if_there;
 use crate::git::{At, Git, GitError};
-use crate::home::{self, Brought};
+use crate::home::{self, BroughtWork};
 use crate::lfs;
 use crate::names::for_shell;
 use crate::ordinary::{self, Head};
@@ -24,14 +24,14 @@ use crate::state::Work;
 const MOST: usize = 500;
 
 /// The commits that a repository has without a gap, and their ancestors in the place of those with one.
-struct Whole<'a> {
+struct CompleteHistory<'a> {
     git: &'a Git,
     own: &'a Path,
     known: BTreeMap<String, bool>,
     base: &'a str,
 }
 
-impl Whole<'_> {
+impl CompleteHistory<'_> {
     async fn has(&mut self, id: &str) -> Result<bool, GitError> {
         if let Some(known) = self.known.get(id) {
             return Ok(*known);
@@ -80,7 +80,7 @@ pub(crate) async fn bring(
     kept: &Kept,
     record: &mut Record,
     work: &Work,
-) -> Result<Option<(Brought, String)>, GitError> {
+) -> Result<Option<(BroughtWork, String)>, GitError> {
     let own = kept.private_repository();
     let base = record.known_tip().to_owned();
     let mut found = home::own_refs(git, kept, record).await?;
@@ -92,7 +92,7 @@ pub(crate) async fn bring(
     for id in home::logged(&own.join("logs/HEAD")) {
         found.insert(format!("log/{}", id.get(..12).unwrap_or(&id)), id);
     }
-    let mut whole = Whole { git, own: &own, known: BTreeMap::new(), base: &base };
+    let mut whole = CompleteHistory { git, own: &own, known: BTreeMap::new(), base: &base };
     let mut names = SavedNames::load(git, common, record).await?;
     let mut missing = BTreeSet::new();
     for (name, id) in &found {
@@ -138,6 +138,6 @@ pub(crate) async fn bring(
     git.run(At::git_dir(&record.admin), ["read-tree", "HEAD"]).await?;
     record.is_out = false;
     kept.write(record)?;
-    let brought = Brought { head: tip.clone(), tip, saved, operation: None, notes };
+    let brought = BroughtWork { head: tip.clone(), tip, saved, operation: None, notes };
     Ok(Some((brought, files)))
 }

@@ -8,7 +8,7 @@ use crate::branch;
 use crate::contents::is_untouched;
 use crate::files::{remove_if_there, replace_copy};
 use crate::git::{At, Git, GitError};
-use crate::home::Rest;
+use crate::home::UncommittedCommits;
 use crate::kept::{Ignored, uncommitted};
 use crate::names;
 use crate::record::{Kept, Record};
@@ -31,7 +31,7 @@ pub(crate) fn is_ours(subject: &str) -> bool {
 /// Uncommitted work.
 #[derive(Debug, Default)]
 pub(crate) struct Uncommitted {
-    pub(crate) commits: Rest,
+    pub(crate) commits: UncommittedCommits,
     /// Number of files.
     pub(crate) count: usize,
     /// Reason for which they are in no commit.

@@ -42,18 +42,18 @@ impl Worktrees {
     /// Looks for what is around a directory.
     pub async fn surroundings(&self, directory: &Path) -> Result<Surroundings, CheckoutError> {
         let checkout = Checkout::around(&self.git, directory).await?;
-        let mut found = Above {
+        let mut found = OuterRepositories {
             checkouts: vec![checkout.home.clone(), checkout.top.clone()],
             repositories: vec![checkout.common.clone()],
         };
         found.look(&self.git, &checkout.common, &checkout.home).await;
-        let Above { checkouts, repositories } = found;
+        let OuterRepositories { checkouts, repositories } = found;
         Ok(Surroundings { checkout, checkouts, repositories })
     }
 
     /// The checkouts and git directories of the repositories that a worktree's is a submodule of.
     pub async fn above(&self, worktree: &Worktree) -> Vec<PathBuf> {
-        let mut found = Above::default();
+        let mut found = OuterRepositories::default();
         if let Some(home) = worktree.record.path.ancestors().nth(3) {
             found.look(&self.git, &worktree.common, home).await;
         }
@@ -63,12 +63,12 @@ impl Worktrees {
 
 /// Repositories around one, with their checkouts.
 #[derive(Default)]
-struct Above {
+struct OuterRepositories {
     checkouts: Vec<PathBuf>,
     repositories: Vec<PathBuf>,
 }
 
-impl Above {
+impl OuterRepositories {
     async fn look(&mut self, git: &Git, common: &Path, home: &Path) {
         let (mut common, mut home) = (common.to_owned(), home.to_owned());
         for _ in 0..DEEPEST {

@@ -25,7 +25,7 @@ pub(crate) struct WholeIndex {
 impl WholeIndex {
     /// `at` is the repository with the files that the index is about.
     pub(crate) async fn of(git: &Git, at: &At<'_>, index: &Path) -> Result<Self, GitError> {
-        let marked = Marked::find(git, &at.clone().index(index)).await?;
+        let marked = MarkedFiles::find(git, &at.clone().index(index)).await?;
         if marked.is_nothing() {
             return Ok(Self { path: index.to_owned(), is_copy: false });
         }
@@ -54,19 +54,19 @@ impl Drop for WholeIndex {
 
 /// Takes the marks from an index, which is the one of `at`, for the files that are there.
 pub(crate) async fn unhide(git: &Git, at: &At<'_>) -> Result<(), GitError> {
-    Marked::find(git, at).await?.clear(git, at).await
+    MarkedFiles::find(git, at).await?.clear(git, at).await
 }
 
 /// The files that git does not look at and that count all the same.
 #[derive(Default)]
-struct Marked {
+struct MarkedFiles {
     /// `assume-unchanged`.
     assumed: Vec<PathBuf>,
     /// `skip-worktree`, of files that are there.
     skipped: Vec<PathBuf>,
 }
 
-impl Marked {
+impl MarkedFiles {
     async fn find(git: &Git, at: &At<'_>) -> Result<Self, GitError> {
         let mut found = Self::default();
         if !at.index.is_some_and(may_mark) {

@@ -9,7 +9,7 @@ use crate::checkout::{Checkout, CheckoutError};
 use crate::create::{self, CreateError, Wish};
 use crate::entry::{Entry, entry};
 use crate::git::{Git, GitError};
-use crate::home::{self, Brought};
+use crate::home::{self, BroughtWork};
 use crate::names::{for_shell, shown};
 use crate::pipes;
 use crate::private;
@@ -265,7 +265,7 @@ impl Worktrees {
         kept: &Kept,
         record: &mut Record,
         work: &Work,
-    ) -> Result<(Brought, Uncommitted), GitError> {
+    ) -> Result<(BroughtWork, Uncommitted), GitError> {
         let git = &self.git;
         let is_out = state::is_out(kept, record);
         let whole = async {

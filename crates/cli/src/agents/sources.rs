@@ -25,7 +25,7 @@ pub(crate) struct AgentArgs {
 
 /// Sources that flags bring besides the files that are always read.
 #[derive(Debug, Default)]
-pub(crate) struct Brought<'a> {
+pub(crate) struct FlagSources<'a> {
     /// The value of `--agents`.
     pub(crate) agents: Option<&'a str>,
     /// The directories of `--add-dir`, from the root of the file system.
@@ -39,7 +39,7 @@ pub(crate) struct Brought<'a> {
 pub(crate) fn sources(
     surroundings: &Surroundings,
     configuration: &Configuration,
-    brought: Brought<'_>,
+    brought: FlagSources<'_>,
 ) -> anyhow::Result<AgentSources> {
     let settings = &configuration.settings;
     let cwd = &surroundings.cwd;

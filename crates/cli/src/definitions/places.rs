@@ -9,7 +9,7 @@ use centurion_config::settings::Settings;
 use centurion_protocol::SystemWorld;
 use clap::Args;
 
-use crate::agents::sources::{self, Brought};
+use crate::agents::sources::{self, FlagSources};
 use crate::configuration::{Configuration, SettingsArgs};
 use crate::delegation;
 use crate::setup;
@@ -44,7 +44,7 @@ impl Places {
         configuration.warn();
         let settings = &configuration.settings;
         let plugins = delegation::plugins(&surroundings, settings, &args.plugin_dir, &SystemWorld)?;
-        let brought = Brought {
+        let brought = FlagSources {
             agents,
             additional: &setup::additional_directories(&args.add_dir)?,
             plugins: plugins.enabled.iter().map(|plugin| plugin.agents()).collect(),

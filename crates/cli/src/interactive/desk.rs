@@ -59,7 +59,7 @@ shift+tab        manual, accept edits, plan
 / commands       @ files and agents       ! a shell command of your own";
 
 /// The settings of the terminal: vi keys, no motion, a slow connection, a status line of the user's, colours, screen.
-type Taste = (bool, bool, bool, bool, Theme, Tui);
+type TerminalSettings = (bool, bool, bool, bool, Theme, Tui);
 
 pub(super) struct ProgramDesk {
     surroundings: Arc<Surroundings>,
@@ -72,7 +72,7 @@ pub(super) struct ProgramDesk {
     /// The settings of the session, once they are known.
     settings: Mutex<Option<LiveSettings>>,
     /// The settings that were told last.
-    taste: Mutex<Option<Taste>>,
+    taste: Mutex<Option<TerminalSettings>>,
 }
 
 impl ProgramDesk {

@@ -24,12 +24,12 @@ const MOST_ENTRIES: usize = 10_000;
 #[derive(Clone)]
 pub(super) struct TerminalFiles {
     place: PathBuf,
-    saved: Arc<Mutex<Saved>>,
+    saved: Arc<Mutex<DraftOrder>>,
 }
 
 /// The order in which drafts were made and saved: writes run beside each other.
 #[derive(Default)]
-struct Saved {
+struct DraftOrder {
     made: u64,
     last: HashMap<PathBuf, u64>,
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use centurion_tools::{Piped, PipedProgram};
+use centurion_tools::{PipedProcess, PipedProgram};
 use parking_lot::Mutex;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::oneshot;
@@ -56,7 +56,7 @@ pub(super) async fn run(
         environment: variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         cwd: surroundings.cwd.clone(),
     };
-    let started = setup::guard().and_then(|guard| Ok(Piped::start(&guard, &program)?));
+    let started = setup::guard().and_then(|guard| Ok(PipedProcess::start(&guard, &program)?));
     let mut piped = match started {
         Ok(piped) => piped,
         Err(error) => return (format!("{error:#}"), false),
@@ -75,7 +75,7 @@ pub(super) async fn run(
 
 /// Reads what a command prints until it ends. Output beyond the limit is read, and not kept.
 async fn to_its_end(
-    piped: &mut Piped,
+    piped: &mut PipedProcess,
     output: &mut Vec<u8>,
     prints: impl Fn(String),
 ) -> Option<i32> {

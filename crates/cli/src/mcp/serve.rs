@@ -19,7 +19,7 @@ use anyhow::{Context, bail, ensure};
 use centurion_config::settings::Settings;
 use centurion_engine::{Options, ToolServer, View};
 use centurion_hooks::{Action, HookSet};
-use centurion_mcp::Throttled;
+use centurion_mcp::ThrottledTransport;
 use centurion_protocol::sdk::{Event, EventBody, System};
 use centurion_protocol::{SystemWorld, World};
 use clap::{Args, Parser};
@@ -135,7 +135,7 @@ async fn serve(server: &Arc<Server>) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
     let (input, output) =
         (BoundedLines::new(tokio::io::stdin()), JsonLines::new(tokio::io::stdout()));
-    let streams = Throttled::new(AsyncRwTransport::new(input, output));
+    let streams = ThrottledTransport::new(AsyncRwTransport::new(input, output));
     let serving = async {
         match serve_server_with_ct(Arc::clone(server), streams, cancel.clone()).await {
             Ok(running) => running.waiting().await.map(drop).context("the server broke"),

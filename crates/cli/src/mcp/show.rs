@@ -6,7 +6,7 @@ use centurion_config::mcp::{Declared, McpStanding, McpTransport};
 use centurion_mcp::State;
 use serde_json::{Value, json};
 
-use super::live::{Contact, ProbedServer};
+use super::probe::{Contact, ProbedServer};
 use crate::output::{Output, printable};
 
 /// All servers, one a line.

@@ -10,7 +10,7 @@ use centurion_config::plugins::{
 use centurion_config::settings::{Level, switch_plugin};
 use centurion_protocol::SystemWorld;
 
-use super::marketplace::Fetched;
+use super::marketplace::FetchedDirectory;
 use super::{PluginScope, Plugins, git};
 use crate::output::{Output, note, printable};
 
@@ -155,7 +155,7 @@ impl Plugins {
                 self.install(&InstallSource { id, from: &from, entry: Some(entry), commit }, scope)
             }
             EntrySource::Git { git: source, path } => {
-                let place = Fetched(self.stores().fetching_place("plugin")?);
+                let place = FetchedDirectory(self.stores().fetching_place("plugin")?);
                 let commit = Some(git::fetch(source, &self.surroundings.env, &place.0)?);
                 let root = place.0.canonicalize()?;
                 let from: PathBuf = match path {

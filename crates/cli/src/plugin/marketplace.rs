@@ -66,9 +66,9 @@ fn tell_problems(marketplace: &Marketplace) {
 }
 
 /// A directory that something is fetched into, gone if it does not get its place.
-pub(super) struct Fetched(pub(super) PathBuf);
+pub(super) struct FetchedDirectory(pub(super) PathBuf);
 
-impl Drop for Fetched {
+impl Drop for FetchedDirectory {
     fn drop(&mut self) {
         // Most of the time it has been moved away.
         let _ = std::fs::remove_dir_all(&self.0);
@@ -89,7 +89,7 @@ impl Plugins {
         let stores = self.stores();
         let fetched = match source {
             MarketplaceSource::Git(git) => {
-                let place = Fetched(stores.fetching_place("marketplace")?);
+                let place = FetchedDirectory(stores.fetching_place("marketplace")?);
                 git::fetch(git, &self.surroundings.env, &place.0)?;
                 Some(place)
             }

@@ -2,7 +2,9 @@
 
 use anyhow::Context;
 use centurion_config::plugins::PluginId;
-use centurion_config::settings::{Level, SettingsFile, Standing, answered_power, switch_plugin};
+use centurion_config::settings::{
+    Level, RepositoryTrust, SettingsFile, answered_power, switch_plugin,
+};
 use serde_json::Value;
 
 use super::show::state_line;
@@ -29,7 +31,7 @@ pub(super) fn accept_switch(
     (scope, is_on): (PluginScope, bool),
 ) -> anyhow::Result<()> {
     let configuration = &plugins.configuration;
-    let is_trusted = configuration.settings.standing() == Standing::Full;
+    let is_trusted = configuration.settings.standing() == RepositoryTrust::Full;
     match scope.level() {
         Level::Local => {}
         Level::Project if is_trusted => {}

@@ -59,7 +59,7 @@ struct Explanation {
     #[serde(flatten)]
     identity: Identity,
     #[serde(flatten)]
-    demands: Demands,
+    demands: RunDemands,
     /// The reason why the parts of it that act for the user are off, if so.
     withheld: Option<String>,
     /// Files whose name it takes.
@@ -94,7 +94,7 @@ struct Identity {
 /// The demands of the skill on its run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Demands {
+struct RunDemands {
     allowed_tools: Option<Decided>,
     disallowed_tools: Option<Decided>,
     model: Option<Decided>,
@@ -201,7 +201,7 @@ impl Reader<'_> {
         }
     }
 
-    fn demands(&self) -> Demands {
+    fn demands(&self) -> RunDemands {
         let definition = self.definition;
         let usual_agent = || {
             definition.fork.as_ref().map(|_| Decided {
@@ -209,7 +209,7 @@ impl Reader<'_> {
                 from: "the default of a fork".to_owned(),
             })
         };
-        Demands {
+        RunDemands {
             allowed_tools: self.power(definition.allowed_tools.as_ref()),
             disallowed_tools: self.decided(definition.disallowed_tools.as_ref()),
             model: self.decided(definition.model.as_ref()),

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use centurion_engine::{LeadHearing, LeadLink, LeadView, Parting, Session, Start, Storage, View};
+use centurion_engine::{LeadHearing, LeadLink, LeadView, LinkEnd, Session, Start, Storage, View};
 use centurion_protocol::{SessionId, SystemWorld, World};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::shown::PaneLines;
+use super::pane_output::PaneLines;
 use super::{TICKET, flags};
 use crate::args::RunArgs;
 use crate::configuration::Configuration;
@@ -45,7 +45,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(session: Session, lasting: Lasting, hearing: LeadHearing) {
-    if session.serve_lead(hearing).await == Parting::Dismissed {
+    if session.serve_lead(hearing).await == LinkEnd::Dismissed {
         lasting.pool.shutdown().await;
     }
 }

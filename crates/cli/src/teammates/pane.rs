@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode};
 use anyhow::Context;
 use centurion_engine::member_execution;
 
-use super::shown;
+use super::pane_output;
 
 /// The first argument of such a program.
 pub(crate) const ARGUMENT: &str = "__member";
@@ -25,7 +25,7 @@ pub(crate) async fn become_member(
     mut arguments: impl Iterator<Item = OsString>,
 ) -> anyhow::Result<ExitCode> {
     if std::io::stdin().is_terminal() {
-        shown::take_no_keys().context("the terminal of the pane cannot be set")?;
+        pane_output::take_no_keys().context("the terminal of the pane cannot be set")?;
     }
     let mut next = || arguments.next().context("this is for the panes of teams alone");
     let directory = PathBuf::from(next()?);

@@ -11,7 +11,7 @@ use centurion_team::{
     BackEnd, BackEndError, BackEndFuture, MemberCommand, MemberPlace, MemberProcess,
 };
 use centurion_tools::guard::GuardProgram;
-use centurion_tools::{Piped, PipedProgram};
+use centurion_tools::{PipedProcess, PipedProgram};
 use parking_lot::Mutex;
 
 use super::TICKET;
@@ -42,7 +42,8 @@ impl ProcessBackEnd {
             cwd: member.cwd.clone(),
         };
         tracing::debug!(command = self.start.shown(member), "a member's process is started");
-        let mut piped = Piped::start(&GuardProgram::new(self.start.program.clone()), &program)?;
+        let mut piped =
+            PipedProcess::start(&GuardProgram::new(self.start.program.clone()), &program)?;
         piped.stdout = None;
         let said = Arc::<Mutex<String>>::default();
         if let Some(stderr) = piped.stderr.take() {
@@ -86,7 +87,7 @@ impl BackEnd for ProcessBackEnd {
 
 /// A running member. Dropping it ends it.
 struct OwnProcess {
-    piped: Piped,
+    piped: PipedProcess,
     said: Arc<Mutex<String>>,
 }
 

@@ -88,7 +88,7 @@ struct SnapshotManifest {
 
 /// The snapshot that was last imported from each project.
 #[derive(Default, Deserialize, Serialize)]
-struct Taken {
+struct LastImports {
     taken: BTreeMap<PathBuf, protocol::Timestamp>,
 }
 
@@ -238,10 +238,10 @@ impl<'m> MemorySnapshot<'m> {
     }
 
     /// The snapshots that were imported before. An unreadable file only means that a snapshot is offered again.
-    fn taken(&self) -> Taken {
+    fn taken(&self) -> LastImports {
         let path = self.memory.directory.join(TAKEN);
         if path.is_symlink() {
-            return Taken::default();
+            return LastImports::default();
         }
         let text = files::read(&path, LARGEST).1.ok().flatten();
         text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()

@@ -15,7 +15,7 @@ use super::reading::{ReadAgent, Vocabulary};
 use super::sources::{AgentPlace, AgentSources};
 use crate::Problem;
 use crate::plugins::adapt_agent;
-use crate::scan::{FoundFile, Memo, Pick, ScanPlace};
+use crate::scan::{FileChoice, FoundFile, Memo, ScanPlace};
 use crate::settings::{DeclaredAgent, Level, Off, printable};
 use crate::trust::{ContentTrust, PowerItem, Reach};
 
@@ -183,7 +183,7 @@ pub(crate) fn directory_power(
     let place = ScanPlace {
         root: directory.join("agents"),
         within: Some(within.to_owned()),
-        pick: Pick::Markdown,
+        pick: FileChoice::Markdown,
         owner: String::new(),
     };
     let scope = AgentScope::Own(AgentSource::Project);

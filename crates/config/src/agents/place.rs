@@ -7,7 +7,7 @@ use centurion_protocol::World;
 use super::definition::AgentSource;
 use super::markdown::{AgentScope, FailedAgent, read_markdown};
 use super::reading::{ReadAgent, Vocabulary};
-use crate::scan::{Memo, Pick, ScanPlace};
+use crate::scan::{FileChoice, Memo, ScanPlace};
 
 /// The agents and problems of a place.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,7 +24,7 @@ pub fn read_place(path: &Path, vocabulary: &Vocabulary, world: &dyn World) -> Re
     let place = ScanPlace {
         root: path.to_owned(),
         within: None,
-        pick: Pick::Markdown,
+        pick: FileChoice::Markdown,
         owner: "place".to_owned(),
     };
     let visit = Memo::default()

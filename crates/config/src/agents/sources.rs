@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::definition::AgentSource;
 use super::reading::{ReadAgent, Vocabulary};
 use crate::plugins::{PluginVariables, Power};
-use crate::scan::{Pick, ScanPlace};
+use crate::scan::{FileChoice, ScanPlace};
 use crate::settings::{DeclaredAgent, LevelChoice};
 use crate::trust::ContentTrust;
 
@@ -128,7 +128,7 @@ impl AgentSources {
         let mut add = |root: PathBuf, within: Option<&Path>, plugin: Option<&str>| {
             let within = within.map(Path::to_owned);
             let owner = plugin.unwrap_or(source.as_str()).to_owned();
-            let place = ScanPlace { root, within, pick: Pick::Markdown, owner };
+            let place = ScanPlace { root, within, pick: FileChoice::Markdown, owner };
             places.push(AgentPlace { place, source, plugin: plugin.map(str::to_owned) });
         };
         match source {

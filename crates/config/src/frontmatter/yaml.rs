@@ -48,7 +48,7 @@ pub(super) fn parse(text: &str, first_line: usize) -> Result<Mapping, YamlError>
 }
 
 /// A list or map whose end has not been seen.
-struct Open {
+struct OpenCollection {
     line: usize,
     anchor: usize,
     content: Content,
@@ -62,7 +62,7 @@ enum Content {
 struct Builder {
     /// The number that is added to a line of the parser.
     offset: usize,
-    open: Vec<Open>,
+    open: Vec<OpenCollection>,
     root: Option<Value>,
     anchors: HashMap<usize, Value>,
     values: usize,
@@ -130,12 +130,12 @@ impl Builder {
         if self.open.len() >= DEEPEST {
             return Err(fail(line, "lists and maps lie too deep in each other"));
         }
-        self.open.push(Open { line, anchor, content });
+        self.open.push(OpenCollection { line, anchor, content });
         Ok(())
     }
 
     fn end(&mut self, line: usize) -> Result<(), YamlError> {
-        let Some(Open { line: begun, anchor, content }) = self.open.pop() else {
+        let Some(OpenCollection { line: begun, anchor, content }) = self.open.pop() else {
             return Err(fail(line, "a list or map ends that never began"));
         };
         let shape = match content {

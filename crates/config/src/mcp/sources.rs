@@ -12,7 +12,7 @@ use crate::Problem;
 use crate::files::{self, FileError, LARGEST_SETTINGS};
 use crate::paths::{Dirs, repo_root};
 use crate::settings::document::{self, Json, JsonMember, Node};
-use crate::settings::{Settings, Standing, closest, printable};
+use crate::settings::{RepositoryTrust, Settings, closest, printable};
 use crate::trust::{PowerItem, TrustKey};
 
 /// Other things are kept in these files, too.
@@ -196,7 +196,7 @@ impl FoundServers {
             found.project_state(path, text, &sources.places.project_keys, levels.local);
         }
         if levels.project {
-            let is_trusted = sources.settings.standing() == Standing::Full;
+            let is_trusted = sources.settings.standing() == RepositoryTrust::Full;
             for path in sources.places.project_files() {
                 let directory = path.parent().unwrap_or(&path);
                 if !is_trusted && files::leads_out(&path, directory) {

@@ -9,7 +9,7 @@ use super::sources::{Choices, FoundServers};
 use super::{Declared, McpApproval, McpOrigin, McpScope, McpServer, McpSources};
 use crate::Problem;
 use crate::agents::AgentSource;
-use crate::settings::{Level, McpSettings, Origin, Standing};
+use crate::settings::{Level, McpSettings, Origin, RepositoryTrust};
 use crate::trust::Unaccepted;
 
 /// Whether a server runs, and if not, why.
@@ -126,7 +126,7 @@ pub(super) struct ServerPolicy {
     /// The strongest file first.
     choices: Vec<Choices>,
     settings: McpSettings,
-    folder: Standing,
+    folder: RepositoryTrust,
     approval: McpApproval,
 }
 
@@ -228,7 +228,7 @@ impl ServerPolicy {
             (Err(_), _) if is_vouched => McpStanding::Active,
             (Err(reason), _) => McpStanding::Untrusted(reason),
             (Ok(()), _) if is_approved => McpStanding::Active,
-            (Ok(()), _) if self.folder != Standing::Full => {
+            (Ok(()), _) if self.folder != RepositoryTrust::Full => {
                 McpStanding::Untrusted(Unaccepted::Untrusted)
             }
             (Ok(()), McpApproval::EachServer) => McpStanding::Pending,

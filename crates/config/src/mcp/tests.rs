@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::paths::Dirs;
-use crate::settings::{FlagSettings, LevelChoice, Settings, SettingsSources, Standing};
+use crate::settings::{FlagSettings, LevelChoice, RepositoryTrust, Settings, SettingsSources};
 
 /// A scratch machine: a home, and a repository in `repo` with a directory `app`.
 /// How servers are asked for on the machine of these tests.
 struct Request {
     flags: Vec<McpFlag>,
     is_strict: bool,
-    standing: Standing,
+    standing: RepositoryTrust,
     approval: McpApproval,
     levels: LevelChoice,
     settings: Option<Value>,
@@ -32,7 +32,7 @@ impl Machine {
         let machine = Self::with(|_| Request {
             flags: Vec::new(),
             is_strict: false,
-            standing: Standing::Untrusted,
+            standing: RepositoryTrust::Untrusted,
             approval: McpApproval::Folder,
             levels: LevelChoice::default(),
             settings: None,
@@ -45,7 +45,7 @@ impl Machine {
 
     fn trusted() -> Self {
         let mut machine = Self::new();
-        machine.standing = Standing::Full;
+        machine.standing = RepositoryTrust::Full;
         machine
     }
 

@@ -8,7 +8,9 @@ use centurion_protocol::World;
 
 use super::accepted::AcceptedTree;
 use super::bundle::Bundle;
-use super::decision::{Decision, DisabledPlugin, Unsaid, WhyDisabled, decide, managed_block};
+use super::decision::{
+    Decision, DisabledPlugin, PluginDefaults, WhyDisabled, decide, managed_block,
+};
 use super::looks::Looks;
 use super::name::{INLINE, PluginId, PluginNameError, SKILLS_DIR};
 use super::options::configured;
@@ -226,7 +228,7 @@ impl<'s> PluginGathering<'s> {
                 return;
             }
         };
-        let unsaid = Unsaid {
+        let unsaid = PluginDefaults {
             is_for_user: installed.is_for(&self.sources.project_dir),
             default_enabled: bundle.manifest.default_enabled,
         };
@@ -269,7 +271,8 @@ impl<'s> PluginGathering<'s> {
         if let Some(reason) = denial.or_else(|| self.policy.denial(None)) {
             return self.disable(id, &bundle, WhyDisabled::Denied(reason));
         }
-        let unsaid = Unsaid { is_for_user: true, default_enabled: bundle.manifest.default_enabled };
+        let unsaid =
+            PluginDefaults { is_for_user: true, default_enabled: bundle.manifest.default_enabled };
         let (enabled_by, power) = match decide(&self.sources.settings.switches, &id, unsaid) {
             Decision::Off(why) => return self.disable(id, &bundle, why),
             Decision::On(by, Power::Full) if keeper == Keeper::Project => {

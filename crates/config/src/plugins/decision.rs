@@ -63,14 +63,14 @@ pub(super) enum Decision {
 /// The facts that decide if no setting does: whether the plugin is installed for this user and project, and the
 /// default of its manifest.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unsaid {
+pub(super) struct PluginDefaults {
     pub(super) is_for_user: bool,
     pub(super) default_enabled: bool,
 }
 
 /// Decides about an installed plugin. What counts in the settings decides; an untrusted repository can
 /// neither switch off what the user has nor give power to what it switches on.
-pub(super) fn decide(switches: &[PluginSwitch], id: &PluginId, unsaid: Unsaid) -> Decision {
+pub(super) fn decide(switches: &[PluginSwitch], id: &PluginId, unsaid: PluginDefaults) -> Decision {
     let id = id.to_string();
     let about = || switches.iter().filter(|switch| switch.id == id);
     if let Some(switch) = about().find(|switch| switch.off.is_none()) {
@@ -122,7 +122,7 @@ mod tests {
 
     fn outcome(switches: &[PluginSwitch], is_for_user: bool, default_enabled: bool) -> String {
         let id = "p@m".parse().unwrap();
-        match decide(switches, &id, Unsaid { is_for_user, default_enabled }) {
+        match decide(switches, &id, PluginDefaults { is_for_user, default_enabled }) {
             Decision::On(by, power) => {
                 let by = match by {
                     EnabledBy::Settings(origin) => origin.level.to_string(),

@@ -81,7 +81,7 @@ impl PluginStores {
         let id = installation.id;
         let home = self.plugin_home(id);
         let _guard = self.lock()?;
-        let staged = Staged::new(&home)?;
+        let staged = StagedDirectory::new(&home)?;
         let mut problems = copy_tree(installation.from, &staged.path)?;
         if let Some(entry) = installation.entry {
             write_manifest(&staged.path, entry)?;
@@ -288,11 +288,11 @@ fn moved(problem: Problem, from: &Path, to: &Path) -> Problem {
 }
 
 /// A directory that is being filled, gone if it does not get its place.
-struct Staged {
+struct StagedDirectory {
     path: PathBuf,
 }
 
-impl Staged {
+impl StagedDirectory {
     fn new(home: &Path) -> Result<Self, StoreError> {
         fs::create_dir_all(home).map_err(|error| changed(home, error))?;
         let real = home.canonicalize().map_err(|error| changed(home, error))?;
@@ -306,7 +306,7 @@ impl Staged {
     }
 }
 
-impl Drop for Staged {
+impl Drop for StagedDirectory {
     fn drop(&mut self) {
         // It is not there any more where all went well.
         let _ = fs::remove_dir_all(&self.path);

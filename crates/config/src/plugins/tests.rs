@@ -16,7 +16,7 @@ use super::*;
 use crate::agents::{AgentCatalog, AgentLoader, AgentSources};
 use crate::output_styles::OutputStyles;
 use crate::paths::Dirs;
-use crate::settings::{LevelChoice, Settings, SettingsSources, Standing};
+use crate::settings::{LevelChoice, RepositoryTrust, Settings, SettingsSources};
 use crate::skills::{SkillCatalog, SkillDefinition, SkillLoader, SkillSources};
 
 /// A clock that is far ahead of all files, so that what they say about themselves is sure.
@@ -81,20 +81,20 @@ impl Machine {
         }
     }
 
-    fn settings(&self, standing: Standing) -> Settings {
+    fn settings(&self, standing: RepositoryTrust) -> Settings {
         Settings::load(self.settings_sources(), standing)
     }
 
-    fn sources(&self, standing: Standing, plugin_dirs: &[&str]) -> PluginSources {
+    fn sources(&self, standing: RepositoryTrust, plugin_dirs: &[&str]) -> PluginSources {
         let dirs: Vec<PathBuf> = plugin_dirs.iter().map(|path| self.path(path)).collect();
         PluginSources::new(&self.dirs(), &self.settings(standing), &self.path("repo"), &dirs)
     }
 
     fn load(&self, plugin_dirs: &[&str]) -> Arc<PluginCatalog> {
-        self.load_as(Standing::Untrusted, plugin_dirs)
+        self.load_as(RepositoryTrust::Untrusted, plugin_dirs)
     }
 
-    fn load_as(&self, standing: Standing, plugin_dirs: &[&str]) -> Arc<PluginCatalog> {
+    fn load_as(&self, standing: RepositoryTrust, plugin_dirs: &[&str]) -> Arc<PluginCatalog> {
         PluginLoader::new().load(&self.sources(standing, plugin_dirs), &SystemWorld)
     }
 }

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use centurion_files::{Kind, Listed, open_followed, private};
 
-use super::{ByPath, Known, KnownPlace, Listing, Memo, ScanPlace};
+use super::{ByPath, CachedFile, KnownPlace, Listing, Memo, ScanPlace};
 use crate::files::{Stamp, bytes_in};
 
 /// Another number for every other way to write it, or to read the files that it is about.
@@ -217,7 +217,7 @@ fn read_place<T: Keep>(from: &mut KeptReader<'_>, place: &ScanPlace) -> Option<K
     while from.number()? == 1 {
         let (path, stamp) = (OsString::from(from.text()?), from.stamp()?);
         let value = Arc::new(T::read(from)?);
-        files.insert(path, Known { stamp, is_settled: true, value, is_found: false });
+        files.insert(path, CachedFile { stamp, is_settled: true, value, is_found: false });
     }
     Some(KnownPlace { listings, files, refused: Vec::new() })
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::level::{Level, Origin, Sourced};
-use super::merge::Merged;
+use super::merge::MergedValues;
 
 /// The keys about MCP servers of all levels together.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,7 +23,7 @@ pub struct McpSettings {
 }
 
 impl McpSettings {
-    pub(super) fn new(merged: &Merged) -> Self {
+    pub(super) fn new(merged: &MergedValues) -> Self {
         let on = |path: &str| {
             let judged = merged.first(path)?;
             (judged.entry.value == Value::Bool(true)).then(|| judged.origin.clone())

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::merge::Merged;
+use super::merge::MergedValues;
 
 /// The memory tasks at the end of a session, in this order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,7 +28,7 @@ pub struct MemoryTask {
 const USUAL_BUDGET: f64 = 0.5;
 
 impl MemorySettings {
-    pub(super) fn new(merged: &Merged) -> Self {
+    pub(super) fn new(merged: &MergedValues) -> Self {
         let task = |name: &str| {
             let path = |field: &str| format!("memory.{name}.{field}");
             let is_on = merged.bool(&path("enabled")).unwrap_or(false);

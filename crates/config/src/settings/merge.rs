@@ -12,7 +12,7 @@ use crate::trust::{ContentTrust, Unaccepted};
 
 /// The trust that a repository has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum RepositoryTrust {
     /// Nothing: what it brings is off.
     #[default]
     Untrusted,
@@ -59,7 +59,7 @@ impl From<Unaccepted> for Off {
 
 /// One value, and whether it counts.
 #[derive(Clone, Debug)]
-pub(super) struct Judged {
+pub(super) struct JudgedValue {
     pub(super) entry: LayerEntry,
     pub(super) origin: Origin,
     pub(super) off: Option<Off>,
@@ -67,11 +67,11 @@ pub(super) struct Judged {
 
 /// All values, the strongest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Merged {
-    pub(super) values: Vec<Judged>,
+pub(super) struct MergedValues {
+    pub(super) values: Vec<JudgedValue>,
 }
 
-impl Merged {
+impl MergedValues {
     pub(super) fn new(layers: &[Layer], content: &ContentTrust) -> Self {
         let managed_rules_only =
             layers.iter().filter(|it| it.level == Level::Managed).find_map(|layer| {
@@ -95,7 +95,11 @@ impl Merged {
                         .then_some(Off::ManagedRulesOnly)
                 });
                 let off = off.or_else(|| plugin_only.refusal(layer.level, entry.key.path));
-                values.push(Judged { entry: entry.clone(), origin: layer.origin(entry.line), off });
+                values.push(JudgedValue {
+                    entry: entry.clone(),
+                    origin: layer.origin(entry.line),
+                    off,
+                });
             }
         }
         let mut merged = Self { values };
@@ -111,9 +115,9 @@ impl Merged {
         if !foreign.contains(&true) {
             return;
         }
-        let raises = |(index, judged): (usize, &Judged)| {
+        let raises = |(index, judged): (usize, &JudgedValue)| {
             let own = |index: usize| foreign.get(index) == Some(&false);
-            let number = |it: &Judged| it.entry.value.as_f64();
+            let number = |it: &JudgedValue| it.entry.value.as_f64();
             let mut others = self.values.iter().enumerate().filter(|(other, it)| {
                 own(*other) && it.off.is_none() && it.entry.key.path == judged.entry.key.path
             });
@@ -131,7 +135,7 @@ impl Merged {
 
     /// Switches off what is less strict than another file says, where the strictest counts.
     fn keep_strictest(&mut self) {
-        let strictness = |it: &Judged| it.entry.key.strictness(&it.entry.value);
+        let strictness = |it: &JudgedValue| it.entry.key.strictness(&it.entry.value);
         let mut strictest: HashMap<&'static str, (usize, Origin)> = HashMap::new();
         for judged in self.values.iter().filter(|it| it.off.is_none()) {
             if let Some(strict) = strictness(judged) {
@@ -176,11 +180,11 @@ impl Merged {
     }
 
     /// The values of a key that count, the strongest first.
-    pub(super) fn all<'m>(&'m self, path: &'m str) -> impl Iterator<Item = &'m Judged> {
+    pub(super) fn all<'m>(&'m self, path: &'m str) -> impl Iterator<Item = &'m JudgedValue> {
         self.values.iter().filter(move |it| it.off.is_none() && it.entry.key.path == path)
     }
 
-    pub(super) fn first<'m>(&'m self, path: &str) -> Option<&'m Judged> {
+    pub(super) fn first<'m>(&'m self, path: &str) -> Option<&'m JudgedValue> {
         self.values.iter().find(|it| it.off.is_none() && it.entry.key.path == path)
     }
 

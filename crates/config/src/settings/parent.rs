@@ -11,15 +11,15 @@ pub(super) const PARENT: &str = "--managed-settings";
 
 /// The values of a key that tighten.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Tightens {
+enum TighteningValues {
     Always,
     If(bool),
 }
 
-use Tightens::{Always, If};
+use TighteningValues::{Always, If};
 
 /// The keys that can tighten.
-const KEYS: [(&str, Tightens); 24] = [
+const KEYS: [(&str, TighteningValues); 24] = [
     ("permissions.deny", Always),
     ("permissions.ask", Always),
     ("permissions.disableBypassPermissionsMode", Always),

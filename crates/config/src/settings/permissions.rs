@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::level::{Origin, Sourced};
-use super::merge::Merged;
+use super::merge::MergedValues;
 use super::sources::SettingsSources;
 
 /// The `permissions` of all levels together.
@@ -87,7 +87,7 @@ impl fmt::Display for DefaultMode {
 }
 
 impl Permissions {
-    pub(super) fn new(merged: &Merged, sources: &SettingsSources) -> Self {
+    pub(super) fn new(merged: &MergedValues, sources: &SettingsSources) -> Self {
         let rules = |path: &str| {
             let rule = |value: &Value| match value {
                 Value::String(text) => RuleForm::Text(text.clone()),

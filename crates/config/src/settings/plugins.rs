@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Settings;
 use super::level::{Origin, Sourced};
-use super::merge::{Merged, Off};
+use super::merge::{MergedValues, Off};
 
 /// The keys about plugins of all levels.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,7 +52,7 @@ impl Settings {
     }
 }
 
-fn switches(merged: &Merged) -> Vec<PluginSwitch> {
+fn switches(merged: &MergedValues) -> Vec<PluginSwitch> {
     let judged = merged.values.iter().filter(|judged| judged.entry.key.path == "enabledPlugins");
     let switches = judged.filter_map(|judged| {
         Some(PluginSwitch {
@@ -65,7 +65,7 @@ fn switches(merged: &Merged) -> Vec<PluginSwitch> {
     switches.collect()
 }
 
-fn marketplaces(merged: &Merged) -> Vec<(String, Sourced<Value>)> {
+fn marketplaces(merged: &MergedValues) -> Vec<(String, Sourced<Value>)> {
     let mut found: Vec<(String, Sourced<Value>)> = Vec::new();
     for key in ["extraKnownMarketplaces", "additionalMarketplaces"] {
         for judged in merged.all(key) {
@@ -80,7 +80,7 @@ fn marketplaces(merged: &Merged) -> Vec<(String, Sourced<Value>)> {
 }
 
 /// The lists under any of these keys, each with its place.
-fn lists<const N: usize>(merged: &Merged, keys: [&str; N]) -> Vec<Sourced<Vec<Value>>> {
+fn lists<const N: usize>(merged: &MergedValues, keys: [&str; N]) -> Vec<Sourced<Vec<Value>>> {
     let mut lists = Vec::new();
     for key in keys {
         lists.extend(merged.all(key).map(|judged| Sourced {

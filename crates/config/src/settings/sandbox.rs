@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::level::{Level, Sourced};
-use super::merge::Merged;
+use super::merge::MergedValues;
 
 /// The `sandbox` of all levels together. Switches come from the strongest level, lists from all.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,12 +50,12 @@ pub struct SandboxNetwork {
 
 impl Default for Sandbox {
     fn default() -> Self {
-        Self::new(&Merged::default())
+        Self::new(&MergedValues::default())
     }
 }
 
 impl Sandbox {
-    pub(super) fn new(merged: &Merged) -> Self {
+    pub(super) fn new(merged: &MergedValues) -> Self {
         let path = |name: &str| format!("sandbox.{name}");
         let switch = |name: &str, default| merged.bool(&path(name)).unwrap_or(default);
         let texts = |name: &str| merged.texts(&path(name));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Settings;
-use super::merge::Merged;
+use super::merge::MergedValues;
 
 /// The share of the window that the list of skills may take where the settings do not say.
 const USUAL_FRACTION: f64 = 0.01;
@@ -71,7 +71,7 @@ pub(super) fn are_overrides(value: &Value) -> bool {
 }
 
 impl SkillSettings {
-    fn new(merged: &Merged) -> Self {
+    fn new(merged: &MergedValues) -> Self {
         let usual = Self::default();
         let number = |path| merged.first(path).map(|it| &it.entry.value);
         let overrides = merged.value("skillOverrides");

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::keys::{DEPTH, RUNNING};
 use super::level::Sourced;
-use super::merge::Merged;
+use super::merge::MergedValues;
 
 /// The `subagents` of all levels together. Switches and numbers come from the strongest level, the
 /// models type by type, and the list from all.
@@ -93,7 +93,7 @@ impl SubagentLimits {
     /// The most agents that may compute at once by default.
     pub const RUNNING: u32 = RUNNING;
 
-    fn new(merged: &Merged) -> Self {
+    fn new(merged: &MergedValues) -> Self {
         let whole = |name: &str| number(merged, name, Value::as_u64);
         let small = |name: &str| number(merged, name, |it| u32::try_from(it.as_u64()?).ok());
         Self {
@@ -109,7 +109,7 @@ impl SubagentLimits {
 }
 
 fn number<N>(
-    merged: &Merged,
+    merged: &MergedValues,
     name: &str,
     read: impl Fn(&Value) -> Option<N>,
 ) -> Option<Sourced<N>> {
@@ -118,7 +118,7 @@ fn number<N>(
 }
 
 impl SubagentSettings {
-    pub(super) fn new(merged: &Merged) -> Self {
+    pub(super) fn new(merged: &MergedValues) -> Self {
         let path = |name: &str| format!("subagents.{name}");
         let switch = |name: &str| merged.bool(&path(name)).unwrap_or(false);
         let seconds = |name: &str| {
@@ -209,12 +209,16 @@ impl PeerPolicy {
 }
 
 /// One of the words that the table of keys lets through.
-fn choice<T>(merged: &Merged, path: &str, read: impl Fn(&str) -> Option<T>) -> Option<Sourced<T>> {
+fn choice<T>(
+    merged: &MergedValues,
+    path: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Option<Sourced<T>> {
     let Sourced { value, origin } = merged.text(path)?;
     Some(Sourced { value: read(&value)?, origin })
 }
 
-fn models(merged: &Merged) -> BTreeMap<String, Sourced<String>> {
+fn models(merged: &MergedValues) -> BTreeMap<String, Sourced<String>> {
     let named = merged.all("subagents.models").filter_map(|judged| {
         let (name, model) = (judged.entry.name.as_deref()?, judged.entry.value.as_str()?);
         let model = Sourced { value: model.trim().to_owned(), origin: judged.origin.clone() };

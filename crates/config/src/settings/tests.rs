@@ -75,7 +75,7 @@ impl Machine {
     }
 
     fn trusted(&self) -> Settings {
-        Settings::load(self.sources(), Standing::Full)
+        Settings::load(self.sources(), RepositoryTrust::Full)
     }
 
     fn relative(&self, path: &Path) -> String {
@@ -100,7 +100,7 @@ fn texts(rules: &[RuleText]) -> Vec<&str> {
 }
 
 fn load(sources: SettingsSources) -> Settings {
-    Settings::load(sources, Standing::Untrusted)
+    Settings::load(sources, RepositoryTrust::Untrusted)
 }
 
 fn values<T: Clone>(sourced: &[Sourced<T>]) -> Vec<T> {

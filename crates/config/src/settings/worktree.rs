@@ -1,6 +1,6 @@
 //! Settings about worktrees of agents.
 
-use super::merge::Merged;
+use super::merge::MergedValues;
 
 /// The way in which worktrees are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Default for WorktreeSettings {
 }
 
 impl WorktreeSettings {
-    pub(super) fn new(merged: &Merged) -> Self {
+    pub(super) fn new(merged: &MergedValues) -> Self {
         let texts = |path: &str| merged.texts(path).into_iter().map(|it| it.value).collect();
         let links = "worktree.symlinkDirectories";
         let usual = Self::default();

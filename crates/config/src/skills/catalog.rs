@@ -17,7 +17,7 @@ use super::sources::{SkillPlace, SkillSources};
 use crate::Problem;
 use crate::files::Stamp;
 use crate::plugins::manifest_of;
-use crate::scan::{Extent, FoundFile, KeptIndex, Memo, Portion, ScanPlace};
+use crate::scan::{FoundFile, KeptIndex, Memo, Portion, ScanPlace, VisitBounds};
 use crate::trust::PowerItem;
 
 /// The most skills that are looked at for one source. Of a larger number, the first by name are listed; the others
@@ -201,7 +201,7 @@ impl SkillLoader {
             self.memo.recall(&place.place, index);
         }
         let left = search.left.entry(place.source).or_insert(search.most);
-        let extent = Extent { portion: Portion::Head, most: *left };
+        let extent = VisitBounds { portion: Portion::Head, most: *left };
         let visit = self.memo.visit_part(&place.place, extent, world, |path, head| {
             let (name, card) = read_card(head, &place.origin(path.to_owned()))?;
             Ok((name, Arc::new(card)))

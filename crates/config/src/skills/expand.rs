@@ -114,7 +114,7 @@ pub enum CommandForm {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ExpandError {
     #[error("line {line}: the value of `{placeholder}` cannot be put into the command: {reason}")]
-    Command { line: usize, placeholder: String, reason: Unquotable },
+    Command { line: usize, placeholder: String, reason: QuotingError },
     #[error(
         "line {line}: nothing is left of the command `{command}`, because the arguments that it is made of were not given"
     )]
@@ -128,7 +128,7 @@ pub enum ExpandError {
 
 /// Reasons for which a value cannot be written as data of the shell.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum Unquotable {
+pub enum QuotingError {
     #[error(
         "it holds characters that the shell may give a meaning here; write the placeholder in double \
          quotes, outside of other syntax and of builtins such as `read`, `unset`, `let` and `[ -v`"

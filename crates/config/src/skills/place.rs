@@ -8,7 +8,7 @@ use super::definition::{SkillKind, SkillOrigin, SkillSource, read_skill};
 use super::reading::ReadSkill;
 use crate::Problem;
 use crate::agents::is_plugin;
-use crate::scan::{Memo, Pick, ScanPlace};
+use crate::scan::{FileChoice, Memo, ScanPlace};
 
 /// Findings in a place.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,7 +25,7 @@ pub fn read_skills_at(path: &Path, world: &dyn World) -> SkillsOfPlace {
     let place = ScanPlace {
         root: path.to_owned(),
         within: None,
-        pick: Pick::Markdown,
+        pick: FileChoice::Markdown,
         owner: "place".to_owned(),
     };
     let is_named = !path.is_dir();

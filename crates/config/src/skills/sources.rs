@@ -8,7 +8,7 @@ use super::catalog::SkillEntry;
 use super::definition::{SkillKind, SkillOrigin, SkillSource};
 use crate::agents::{PROJECT_DIRS, ProjectFolders, check_skill_name};
 use crate::plugins::{PluginVariables, Power};
-use crate::scan::{Pick, SYNCED, ScanPlace};
+use crate::scan::{FileChoice, SYNCED, ScanPlace};
 use crate::settings::{LevelChoice, SkillOverride};
 use crate::trust::ContentTrust;
 
@@ -230,8 +230,8 @@ impl SkillPlace {
         kind: SkillKind,
     ) -> Self {
         let (name, pick) = match kind {
-            SkillKind::Skill => ("skills", Pick::Skills),
-            SkillKind::Command => ("commands", Pick::Markdown),
+            SkillKind::Skill => ("skills", FileChoice::Skills),
+            SkillKind::Command => ("commands", FileChoice::Markdown),
         };
         let owner = source.as_str().to_owned();
         let place = ScanPlace { root: base.join(name), within: within.cloned(), pick, owner };
@@ -258,13 +258,13 @@ impl PluginSkills {
                 prefix: None,
             });
         };
-        add(&self.root, Pick::Skill, SkillKind::Skill);
+        add(&self.root, FileChoice::Skill, SkillKind::Skill);
         for directory in &self.skills {
-            add(directory, Pick::Skill, SkillKind::Skill);
-            add(directory, Pick::Skills, SkillKind::Skill);
+            add(directory, FileChoice::Skill, SkillKind::Skill);
+            add(directory, FileChoice::Skills, SkillKind::Skill);
         }
         for path in &self.commands {
-            add(path, Pick::Markdown, SkillKind::Command);
+            add(path, FileChoice::Markdown, SkillKind::Command);
         }
     }
 }

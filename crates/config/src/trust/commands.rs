@@ -46,7 +46,7 @@ const DEEPEST: usize = 8;
 /// All words of a command that may name files. `is_cut` becomes true if a word may be more texts than are told.
 pub(super) fn mentions(command: &str, home: Option<&Path>, is_cut: &mut bool) -> Vec<Mention> {
     let cut = Cell::new(*is_cut);
-    let assigned = Assigned::new();
+    let assigned = AssignedVariables::new();
     let reader = CommandReader {
         home,
         assigned: &assigned,
@@ -134,12 +134,12 @@ fn is_odd(command: &str) -> bool {
 }
 
 /// Variables that a command sets itself, with the texts that they may hold.
-type Assigned = BTreeMap<String, Vec<String>>;
+type AssignedVariables = BTreeMap<String, Vec<String>>;
 
 #[derive(Clone, Copy)]
 struct CommandReader<'a> {
     home: Option<&'a Path>,
-    assigned: &'a Assigned,
+    assigned: &'a AssignedVariables,
     /// Something carries out what others print.
     runs_text: bool,
     /// Something carries out files whose names others print.
@@ -183,7 +183,7 @@ impl CommandReader<'_> {
     }
 
     /// The variables that a command sets, beside those around it.
-    fn assigned_in(&self, command: &str) -> Assigned {
+    fn assigned_in(&self, command: &str) -> AssignedVariables {
         let mut assigned = self.assigned.clone();
         for token in segments(command).iter().flat_map(|segment| &segment.tokens) {
             if let Some((name, value)) = token.split_once('=').filter(|_| is_assignment(token)) {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::commands::commands_of;
 use super::programs::{Lookup, NamedFiles};
 use super::{Trust, programs};
-use crate::settings::Standing;
+use crate::settings::RepositoryTrust;
 
 /// Something in a file of a folder that grants power.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -280,13 +280,13 @@ enum ContentJudge {
     #[default]
     Nothing,
     /// Contents count as they are, as far as this reaches.
-    AsItIs(Standing),
+    AsItIs(RepositoryTrust),
     Answered(Arc<Trust>),
 }
 
 impl ContentTrust {
     /// Lets whatever a folder holds count for one run, as far as this reaches.
-    pub fn for_this_run(standing: Standing) -> Self {
+    pub fn for_this_run(standing: RepositoryTrust) -> Self {
         Self(ContentJudge::AsItIs(standing))
     }
 
@@ -300,7 +300,7 @@ impl ContentTrust {
         match &self.0 {
             ContentJudge::Nothing => Err(Unaccepted::Untrusted),
             ContentJudge::AsItIs(standing) => match (reach, standing) {
-                (_, Standing::Full) | (Reach::Parent, Standing::Partly) => Ok(()),
+                (_, RepositoryTrust::Full) | (Reach::Parent, RepositoryTrust::Partly) => Ok(()),
                 _ => Err(Unaccepted::Untrusted),
             },
             ContentJudge::Answered(trust) => trust.judge(item, reach),
@@ -334,13 +334,13 @@ impl fmt::Debug for ContentTrust {
 /// The trust that the folder of a run has.
 #[derive(Clone, Debug, Default)]
 pub struct FolderTrust {
-    pub standing: Standing,
+    pub standing: RepositoryTrust,
     pub content: ContentTrust,
 }
 
 /// Contents count as they are, for one run.
-impl From<Standing> for FolderTrust {
-    fn from(standing: Standing) -> Self {
+impl From<RepositoryTrust> for FolderTrust {
+    fn from(standing: RepositoryTrust) -> Self {
         Self { standing, content: ContentTrust::for_this_run(standing) }
     }
 }
@@ -378,7 +378,7 @@ mod tests {
         let judge = |trust: &ContentTrust, reach| trust.judge(&item, reach).is_ok();
         let nothing = ContentTrust::default();
         assert!(!judge(&nothing, Reach::Folder) && !judge(&nothing, Reach::Parent));
-        let partly = ContentTrust::for_this_run(Standing::Partly);
+        let partly = ContentTrust::for_this_run(RepositoryTrust::Partly);
         assert!(!judge(&partly, Reach::Folder) && judge(&partly, Reach::Parent));
     }
 }

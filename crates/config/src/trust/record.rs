@@ -33,7 +33,7 @@ pub(super) struct Record {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredRecord {
     folder: PathBuf,
     accepted: Vec<AcceptedItem>,
 }
@@ -66,7 +66,7 @@ impl Record {
         let failed = |error| TrustError { file: file.to_owned(), error };
         let (stamp, text) = files::read(file, LARGEST);
         let Some(text) = text.map_err(failed)? else { return Ok(Self::default()) };
-        let stored: Stored = serde_json::from_str(&text).map_err(|error| {
+        let stored: StoredRecord = serde_json::from_str(&text).map_err(|error| {
             let reason = error.to_string();
             failed(FileError::Broken { line: error.line(), column: error.column(), reason })
         })?;
@@ -77,7 +77,7 @@ impl Record {
 
     pub(super) fn write(self, file: &Path, folder: &Path) -> Result<Self, TrustError> {
         let failed = |error| TrustError { file: file.to_owned(), error };
-        let stored = Stored { folder: folder.to_owned(), accepted: self.items };
+        let stored = StoredRecord { folder: folder.to_owned(), accepted: self.items };
         let text = serde_json::to_string_pretty(&stored)
             .map_err(|error| failed(FileError::Unwritable(error.into())))?;
         files::replace(file, &(text + "\n")).map_err(failed)?;

@@ -32,7 +32,7 @@ impl Machine {
     }
 
     /// Trusts a folder with all that is in it.
-    fn grant(&self, trust: &mut Trust, relative: &str) -> Result<Kept, TrustError> {
+    fn grant(&self, trust: &mut Trust, relative: &str) -> Result<AnswerStorage, TrustError> {
         let found = survey(&self.path(relative), Some(&self.path("home")), &SystemWorld);
         trust.grant(&self.key(relative), &found, &str::to_owned)
     }
@@ -55,7 +55,7 @@ fn an_answer_is_kept_for_the_whole_repository() {
     let key = machine.key("home/repo/src");
     assert_eq!(key.path(), machine.path("home/repo"));
     assert_eq!(trust.state(&key), TrustState::Untrusted);
-    assert_eq!(machine.grant(&mut trust, "home/repo/src").unwrap(), Kept::Stored);
+    assert_eq!(machine.grant(&mut trust, "home/repo/src").unwrap(), AnswerStorage::Stored);
     let trusted = TrustState::Trusted(TrustedBy::Store);
     assert_eq!((trust.state(&key), machine.open().state(&key)), (trusted.clone(), trusted));
     let file = machine.path("home/.centurion/trust.json");
@@ -73,7 +73,7 @@ fn a_folder_below_a_trusted_one_is_partly_trusted() {
     machine.grant(&mut trust, "home/plain").unwrap();
     let below = trust.state(&machine.key("home/plain/sub"));
     assert_eq!(below, TrustState::Parent(machine.path("home/plain")));
-    assert_eq!(below.standing(), Standing::Partly);
+    assert_eq!(below.standing(), RepositoryTrust::Partly);
     trust.revoke(&machine.key("home/plain/sub")).unwrap();
     assert_eq!(trust.state(&machine.key("home/plain/sub")), TrustState::Untrusted);
 }
@@ -89,7 +89,7 @@ fn the_home_directory_is_trusted_for_one_run() {
     let mut trust = machine.open();
     let home = machine.key("home");
     assert_eq!(trust.state(&home), TrustState::Untrusted);
-    assert_eq!(machine.grant(&mut trust, "home").unwrap(), Kept::ThisRunOnly);
+    assert_eq!(machine.grant(&mut trust, "home").unwrap(), AnswerStorage::ThisRunOnly);
     assert_eq!(trust.state(&home), TrustState::Trusted(TrustedBy::ThisRun));
     assert_eq!(machine.open().state(&home), TrustState::Untrusted);
     assert!(!machine.path("home/.centurion/trust.json").exists());

@@ -30,7 +30,7 @@ use crate::definition::environment::Environment;
 use crate::definition::model_check::ModelCheck;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::{
-    EffectiveAgent, LaunchError, Place, ResolveContext, Starter, resolve,
+    AgentPosition, EffectiveAgent, LaunchError, ResolveContext, Starter, resolve,
 };
 use crate::policy::permissions::Permissions;
 use crate::schedule::Schedules;
@@ -283,7 +283,7 @@ impl AgentBuilder {
         &self,
         shared: &Shared,
         agent: &ActiveAgent,
-        place: Place<'_>,
+        place: AgentPosition<'_>,
         starter: &Starter,
         scope: &ToolScope<'_>,
     ) -> Result<EffectiveAgent, LaunchError> {

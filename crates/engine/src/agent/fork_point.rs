@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::definition::request_settings::RequestSettings;
 use crate::definition::resolve::ToolView;
 use crate::definition::spec::{ContextRef, DefinitionRef};
-use crate::toolset::servers::Announced;
+use crate::toolset::servers::Announcements;
 
 /// The subtype of the note that keeps what requests begin with, for forks of later processes.
 pub(crate) const PREFIX: &str = "prefix";
@@ -36,14 +36,14 @@ pub(crate) struct ForkPoint {
     /// The tools that the agent can call or search for.
     pub(crate) tools: Arc<[String]>,
     /// The announcements of servers that the agent has read.
-    pub(crate) announced: Announced,
+    pub(crate) announced: Announcements,
     /// The provider's token count of the last request, and our own estimate of the same history.
     pub(crate) counted: Option<(u64, usize)>,
     /// The last record of the answer.
     pub(crate) record: Option<RecordId>,
     /// The journal of the agent; `None` for a conversation that was read back.
     pub(crate) journal: Option<Arc<Journal>>,
-    pub(crate) cached: Option<Cached>,
+    pub(crate) cached: Option<CachedPrefix>,
     /// The provider's count for the last answer, if there was one.
     pub(crate) used: Option<Usage>,
     /// Made for the first agent that continues from here, and the same for all others.
@@ -67,7 +67,7 @@ pub(crate) struct PointDigests {
 
 /// The part of a conversation that the provider should have in its cache.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cached {
+pub(crate) struct CachedPrefix {
     pub(crate) tokens: u64,
     pub(crate) at: Instant,
 }
@@ -75,7 +75,7 @@ pub(crate) struct Cached {
 /// The assumed lifetime of a provider's cache.
 const CACHE_LIFE: Duration = Duration::from_mins(5);
 
-impl Cached {
+impl CachedPrefix {
     /// Tells whether the provider is likely to have it still.
     pub(crate) fn is_fresh(&self) -> bool {
         self.at.elapsed() <= CACHE_LIFE
@@ -189,11 +189,11 @@ fn hex(digest: &Digest) -> String {
 #[derive(Clone)]
 pub(crate) struct Inheritance {
     pub(crate) point: Arc<ForkPoint>,
-    pub(crate) what: Inherits,
+    pub(crate) what: InheritedPart,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Inherits {
+pub(crate) enum InheritedPart {
     /// Everything: a fork.
     All,
     /// The conversation alone: it has a system prompt and tools of its own.
@@ -205,8 +205,8 @@ impl Inheritance {
     pub(crate) fn opening(&self) -> Vec<Block> {
         let result = |id: &ToolUseId| Block::ToolResult(ToolResult::text(id.clone(), PLACEHOLDER));
         let rules = match self.what {
-            Inherits::All => FORK_RULES.trim_end(),
-            Inherits::Conversation => CONTEXT,
+            InheritedPart::All => FORK_RULES.trim_end(),
+            InheritedPart::Conversation => CONTEXT,
         };
         let calls = self.point.prefix.conversation.open_calls();
         calls.iter().map(result).chain([Block::text(rules)]).collect()

@@ -17,7 +17,7 @@ use serde_json::value::to_raw_value;
 
 use crate::agent::peers::Peers;
 use crate::agent::shared::Shared;
-use crate::agent::task::Posted;
+use crate::agent::task::PostResult;
 use crate::message::mail::Mail;
 use crate::policy::broker::{Ask, AskReason, Reply};
 
@@ -57,13 +57,13 @@ struct DeclinedMessage {
 
 /// The messages of an earlier process that the user has not let in.
 #[derive(Debug, Default)]
-pub(super) struct Earlier {
+pub(super) struct EarlierMail {
     /// The messages that wait, oldest first.
     pub(super) held: Vec<HeldMessage>,
     pub(super) declined: HashSet<RecordId>,
 }
 
-impl Earlier {
+impl EarlierMail {
     /// Reads what a transcript says about them. `accepted` are the messages that the agent reads.
     pub(super) fn read(transcript: &[u8], accepted: &HashSet<RecordId>) -> Self {
         let mut held: IndexMap<RecordId, HeldMessage> =
@@ -156,7 +156,7 @@ pub(super) async fn decide(shared: &Arc<Shared>, peers: &Peers, message: HeldMes
     };
     let done = if is_let_in {
         let posted = shared.post_to_main(&message.clone().into_mail());
-        posted.map(|posted| posted == Posted::Queued)
+        posted.map(|posted| posted == PostResult::Queued)
     } else {
         let journal = &shared.delegation.builder.files.journal;
         journal.note(DECLINED, &DeclinedMessage { id: message.id }).map(|_| true)
@@ -208,7 +208,7 @@ mod tests {
         let call = json!({"type": "assistant", "message": {"content": [{"input": line(HELD, json!(four))}]}});
         text += &(call.to_string() + "\n");
         text += &line(HELD, json!(four))[..60];
-        let earlier = Earlier::read(text.as_bytes(), &HashSet::from([three.id]));
+        let earlier = EarlierMail::read(text.as_bytes(), &HashSet::from([three.id]));
         assert_eq!(earlier.held, std::slice::from_ref(one));
         assert_eq!(earlier.declined, HashSet::from([two.id]));
     }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use centurion_files::private::create_directory;
 use centurion_hooks::events::{ConfigChange, FileChanged};
 use centurion_hooks::{
-    Common, Effects, EffortLevel, Event, EventInput, Fired, HookRules, HookSet, Hooks, Registration,
+    Common, Effects, EffortLevel, Event, EventInput, HookResult, HookRules, HookSet, Hooks,
+    Registration,
 };
 use centurion_protocol::markup::contain;
 use centurion_protocol::sdk::{EventBody, Informational, System};
@@ -62,10 +63,10 @@ impl Agent {
         &self,
         input: &E,
         cancel: &CancellationToken,
-    ) -> Fired<E::Verdict> {
+    ) -> HookResult<E::Verdict> {
         let hooks = self.hooks.hooks.as_ref().filter(|hooks| !hooks.is_empty_for(E::EVENT));
         let Some((hooks, shared)) = hooks.zip(self.shared.upgrade()) else {
-            return Fired::default();
+            return HookResult::default();
         };
         if E::EVENT.has_env_file() {
             // These hooks are given a file there, to set variables in.

@@ -30,7 +30,7 @@ use thiserror::Error;
 use tokio::sync::{Mutex, OnceCell};
 use tokio_util::sync::CancellationToken;
 
-use self::entered::Entered;
+use self::entered::WorktreeEntry;
 use self::guarded_git::GuardedGit;
 use crate::agent::Agent;
 use crate::definition::spec::{GitWorktree, WorktreeSpec};
@@ -123,7 +123,7 @@ pub(crate) struct Isolator {
     /// The worktrees that agents of this session have, by their paths: each is one value.
     known: Lock<HashMap<PathBuf, Weak<AgentWorktree>>>,
     /// The worktrees that agents entered in the middle of their work.
-    entered: Lock<HashMap<Option<AgentId>, Entered>>,
+    entered: Lock<HashMap<Option<AgentId>, WorktreeEntry>>,
 }
 
 /// A directory that a hook made, and what is around the agent that it was made for.

@@ -80,7 +80,7 @@ pub struct LeadHearing {
 
 /// The way in which a member's process and its lead part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parting {
+pub enum LinkEnd {
     /// The lead has no more use for it.
     Dismissed,
     /// The lead is gone. A later one may have the transcripts already, so that nothing more is written.
@@ -345,7 +345,7 @@ impl LeadHearing {
         link: &LeadLink,
         shared: &Shared,
         begun: &mpsc::UnboundedSender<BegunRun>,
-    ) -> Parting {
+    ) -> LinkEnd {
         let Connection { reader, writer, .. } = &mut self.connection;
         let out = &mut self.out;
         let telling = async {
@@ -366,12 +366,12 @@ impl LeadHearing {
             let mut run = None;
             loop {
                 match reader.read::<ToMember>(LISTENING).await {
-                    Ok(Some(ToMember::Bye)) => break Parting::Dismissed,
-                    Ok(None) => break Parting::Orphaned,
+                    Ok(Some(ToMember::Bye)) => break LinkEnd::Dismissed,
+                    Ok(None) => break LinkEnd::Orphaned,
                     Ok(Some(frame)) => take(frame, link, shared, begun, &mut run),
                     Err(error) => {
                         tracing::warn!(%error, "the lead cannot be heard any more");
-                        break Parting::Orphaned;
+                        break LinkEnd::Orphaned;
                     }
                 }
             }
@@ -379,7 +379,7 @@ impl LeadHearing {
         let parting = tokio::select! {
             biased;
             parting = hearing => parting,
-            () = telling => Parting::Orphaned,
+            () = telling => LinkEnd::Orphaned,
         };
         link.close();
         parting

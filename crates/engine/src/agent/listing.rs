@@ -11,7 +11,7 @@ use centurion_protocol::markup::contain;
 use parking_lot::Mutex;
 
 use crate::agent::delegation::Delegation;
-use crate::agent::meant;
+use crate::agent::name_lookup;
 use crate::agent::{Agent, ToolScope};
 use crate::definition::builtin::{FORK, USUAL};
 use crate::definition::rules::{DelegationRules, SessionMode};
@@ -167,7 +167,7 @@ pub(crate) fn is_allowed(
     catalog: &AgentCatalog,
     permissions: &Permissions,
 ) -> bool {
-    !permissions.denies_agent(&meant::names(catalog, &definition.name))
+    !permissions.denies_agent(&name_lookup::names(catalog, &definition.name))
 }
 
 /// Tells whether the servers that it requires are there, or may still come.

@@ -98,14 +98,14 @@ pub(crate) struct MemberProcesses {
 #[derive(Default)]
 struct ProcessesState {
     /// The processes that were started and have not come, by ticket.
-    expected: HashMap<String, Expected>,
+    expected: HashMap<String, ExpectedProcess>,
     /// The processes of members that rest.
     links: HashMap<AgentId, MemberLink>,
     places: HashMap<AgentId, MemberPlace>,
 }
 
 /// A process that is to come to the socket.
-struct Expected {
+struct ExpectedProcess {
     welcome: LeadSession,
     execution: Option<Execution>,
     arrival: oneshot::Sender<Connection>,
@@ -209,9 +209,9 @@ impl MemberProcesses {
             inherited: inherited.iter().map(|word| bytes(word)).collect(),
             silence: self.silence,
         };
-        let expected = Expected { welcome, execution, arrival };
+        let expected = ExpectedProcess { welcome, execution, arrival };
         self.state.lock().expected.insert(ticket.clone(), expected);
-        let _expecting = Expecting { processes: self, ticket };
+        let _expecting = ExpectationGuard { processes: self, ticket };
         let mut process = self.back_end.start(&command).await?;
         let coming = async {
             let mut connection = arrived.await.map_err(|_| MemberProcessError::Late)?;
@@ -352,12 +352,12 @@ impl MemberProcesses {
 }
 
 /// Forgets a process that does not come any more when it is dropped.
-struct Expecting<'a> {
+struct ExpectationGuard<'a> {
     processes: &'a MemberProcesses,
     ticket: String,
 }
 
-impl Drop for Expecting<'_> {
+impl Drop for ExpectationGuard<'_> {
     fn drop(&mut self) {
         self.processes.state.lock().expected.remove(&self.ticket);
     }

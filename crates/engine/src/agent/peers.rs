@@ -11,16 +11,16 @@ use std::time::Duration;
 use centurion_config::settings::PeerPolicy;
 use centurion_protocol::{RecordId, SessionId, bounded};
 use centurion_team::peers::{
-    Inbox, Incoming, Introduction, LivePeer, MessageRefusal, Outgoing, PeerAddress, PeerDirectory,
-    PeerListener, SendError, Taken,
+    Inbox, Incoming, Introduction, LivePeer, MessageRefusal, MessageTreatment, Outgoing,
+    PeerAddress, PeerDirectory, PeerListener, SendError,
 };
 use centurion_team::socket::SocketError;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
-use crate::agent::held_mail::{self, Earlier, HeldMessage, MOST_HELD};
+use crate::agent::held_mail::{self, EarlierMail, HeldMessage, MOST_HELD};
 use crate::agent::shared::Shared;
-use crate::agent::task::Posted;
+use crate::agent::task::PostResult;
 use crate::message::mail;
 use centurion_journal::MOST_TRANSCRIPT;
 
@@ -138,7 +138,7 @@ impl Peers {
         shared: &Shared,
         state: &mut PeerState,
         message: HeldMessage,
-    ) -> Result<Taken, MessageRefusal> {
+    ) -> Result<MessageTreatment, MessageRefusal> {
         if !shared.broker.has_answerer() {
             return Err(MessageRefusal::Alone);
         }
@@ -150,7 +150,7 @@ impl Peers {
         state.held.insert(message.id);
         // It is received as long as the socket is served.
         let _ = self.held.send(message);
-        Ok(Taken::Held)
+        Ok(MessageTreatment::Held)
     }
 
     /// Puts the messages that are held before the user, one after another.
@@ -223,7 +223,7 @@ fn bind(peers: &Peers, shared: &Shared) -> Result<PeerListener, SocketError> {
     let path = shared.delegation.builder.files.place.transcript();
     let earlier = bounded::read_file(&path, MOST_TRANSCRIPT).unwrap_or_default();
     let taken: HashSet<RecordId> = mail::accepted(&earlier).into_iter().collect();
-    let Earlier { held, declined } = Earlier::read(&earlier, &taken);
+    let EarlierMail { held, declined } = EarlierMail::read(&earlier, &taken);
     let listener = PeerListener::bind(&directory, peers.own())?;
     let mut state = peers.state.lock();
     state.taken.extend(taken);
@@ -247,17 +247,17 @@ pub(crate) fn close_if_idle(shared: &Shared) -> bool {
 struct SessionInbox(Weak<Shared>);
 
 impl Inbox for SessionInbox {
-    fn take(&self, message: Incoming) -> Result<Taken, MessageRefusal> {
+    fn take(&self, message: Incoming) -> Result<MessageTreatment, MessageRefusal> {
         let shared = self.0.upgrade().ok_or(MessageRefusal::Ending)?;
         let peers = shared.delegation.peers.as_ref().ok_or(MessageRefusal::Ending)?;
         // Held until it is written down and queued: of two that bring the same message, one delivers it.
         let mut state = peers.state.lock();
         let id = message.id;
         if state.taken.contains(&id) {
-            return Ok(Taken::ToRead);
+            return Ok(MessageTreatment::ToRead);
         }
         if state.held.contains(&id) {
-            return Ok(Taken::Held);
+            return Ok(MessageTreatment::Held);
         }
         if state.declined.contains(&id) {
             return Err(MessageRefusal::Declined);
@@ -273,9 +273,9 @@ impl Inbox for SessionInbox {
             return peers.hold(&shared, &mut state, message);
         }
         match shared.post_to_main(&message.into_mail()) {
-            Ok(Posted::Queued) => {
+            Ok(PostResult::Queued) => {
                 state.taken.insert(id);
-                Ok(Taken::ToRead)
+                Ok(MessageTreatment::ToRead)
             }
             Ok(_) => Err(MessageRefusal::Full),
             Err(error) => Err(MessageRefusal::Lost(error.to_string())),

@@ -26,7 +26,7 @@ use crate::agent::background_tasks::{self, BackgroundTasks};
 use crate::agent::context_file::ContextFile;
 use crate::agent::delegation::Delegation;
 use crate::agent::fork_point::{ForkPoint, StartPoint};
-use crate::agent::task::Posted;
+use crate::agent::task::PostResult;
 use crate::definition::rules::SessionMode;
 use crate::message::mail::{self, Arrival, Mail};
 use crate::message::queue::Queue;
@@ -59,9 +59,9 @@ pub trait View: Send + Sync {
 pub type RoomFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Shows nothing.
-pub(crate) struct Unseen;
+pub(crate) struct SilentView;
 
-impl View for Unseen {
+impl View for SilentView {
     fn show(&self, _: &Event) {}
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct Shared {
     server_patience: ServerPatience,
     /// Notes that agents read with their next input, by agent. They wake no agent.
     side_notes: Mutex<Vec<(Option<AgentId>, String)>>,
-    added: Mutex<Added>,
+    added: Mutex<Additions>,
 }
 
 /// The use that the agents of a session have made of their provider.
@@ -108,7 +108,7 @@ pub(crate) struct SessionUsage {
 
 /// Additions of plugins and hosts to a session.
 #[derive(Default)]
-struct Added {
+struct Additions {
     /// Keeps the hooks of the host in force.
     hooks: Option<Registration>,
     /// Keeps the hooks of plugins in force.
@@ -210,7 +210,7 @@ impl Shared {
     pub(crate) fn for_side_question(&self, permissions: Arc<Permissions>) -> Self {
         let aside = Self::new(SharedParts {
             world: Arc::clone(&self.world),
-            view: Arc::new(Unseen),
+            view: Arc::new(SilentView),
             queue: Queue::default(),
             budget: self.budget.child(None),
             model: self.model.clone(),
@@ -272,14 +272,14 @@ impl Shared {
     }
 
     /// Accepts a message for the main agent: it is written down, and then put before it.
-    pub(crate) fn post_to_main(&self, mail: &Mail) -> Result<Posted, JournalError> {
+    pub(crate) fn post_to_main(&self, mail: &Mail) -> Result<PostResult, JournalError> {
         if mail::is_full(self.queue.mail_load(None)) {
-            return Ok(Posted::Full);
+            return Ok(PostResult::Full);
         }
         mail.accept(&self.delegation.builder.files.journal)?;
         self.note_team_mail(LEAD, mail);
         self.queue.push(mail.item(None, Arrival::AtWork));
-        Ok(Posted::Queued)
+        Ok(PostResult::Queued)
     }
 
     /// Shows other programs that a message was accepted for a member of the team or its lead.

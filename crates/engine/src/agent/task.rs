@@ -48,7 +48,7 @@ pub(crate) enum RunStart {
 }
 
 /// The state of an agent before it was resumed.
-pub(crate) struct Before(TaskState);
+pub(crate) struct StateBeforeResume(TaskState);
 
 /// An agent, from its start on; it stays when it has ended, so that others can speak to it again.
 pub(crate) struct Task {
@@ -79,7 +79,7 @@ struct TaskState {
     run: TaskRun,
     /// The call that waits for the end of this run.
     waiter: Option<oneshot::Sender<Arc<End>>>,
-    standing: Standing,
+    standing: AgentState,
     progress: Progress,
     stopped_by: Option<Stopper>,
     /// True if the caller that stopped it tells of its end.
@@ -91,14 +91,14 @@ struct TaskState {
 }
 
 /// The state of an agent: at work, or ended.
-enum Standing {
+enum AgentState {
     /// It runs, and this is where messages for it are written down.
     AtWork(Arc<Journal>),
     Ended(Arc<End>),
 }
 
 impl TaskState {
-    fn new(run: TaskRun, standing: Standing) -> Self {
+    fn new(run: TaskRun, standing: AgentState) -> Self {
         let progress = Progress::default();
         Self {
             run,
@@ -114,15 +114,15 @@ impl TaskState {
 
     fn end(&self) -> Option<&Arc<End>> {
         match &self.standing {
-            Standing::AtWork(_) => None,
-            Standing::Ended(end) => Some(end),
+            AgentState::AtWork(_) => None,
+            AgentState::Ended(end) => Some(end),
         }
     }
 }
 
 /// The result of posting a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Posted {
+pub(crate) enum PostResult {
     /// The agent will read it.
     Queued,
     /// The agent has ended, and nothing was done.
@@ -298,7 +298,7 @@ impl Task {
         run: TaskRun,
         journal: Arc<Journal>,
     ) -> Arc<Self> {
-        let state = TaskState::new(run, Standing::AtWork(journal));
+        let state = TaskState::new(run, AgentState::AtWork(journal));
         Self::with(id, spec, inherited, files, account, state)
     }
 
@@ -311,7 +311,7 @@ impl Task {
         run: TaskRun,
         end: Arc<End>,
     ) -> Arc<Self> {
-        Self::with(id, spec, None, files, account, TaskState::new(run, Standing::Ended(end)))
+        Self::with(id, spec, None, files, account, TaskState::new(run, AgentState::Ended(end)))
     }
 
     fn with(
@@ -344,8 +344,8 @@ impl Task {
     /// The journal of the agent while it is at work.
     pub(crate) fn journal(&self) -> Option<Arc<Journal>> {
         match &self.state().standing {
-            Standing::AtWork(journal) => Some(Arc::clone(journal)),
-            Standing::Ended(_) => None,
+            AgentState::AtWork(journal) => Some(Arc::clone(journal)),
+            AgentState::Ended(_) => None,
         }
     }
 
@@ -466,10 +466,10 @@ impl Task {
     /// end of the run with this id down, and asks the task nothing: it is locked.
     pub(crate) fn dismiss(&self, by: Stopper, record: impl FnOnce(&str, &End)) -> bool {
         let mut state = self.state();
-        let Standing::Ended(end) = &state.standing else { return false };
+        let AgentState::Ended(end) = &state.standing else { return false };
         let end = Arc::new(End { stopped_by: Some(by), ..End::clone(end) });
         or_log(|| record(&state.run.id, &end), "recording");
-        state.standing = Standing::Ended(end);
+        state.standing = AgentState::Ended(end);
         true
     }
 
@@ -502,25 +502,25 @@ impl Task {
 
     /// Accepts a message for the agent, if it runs: it is written down, and then put before it. Nothing of it
     /// is lost from here on, whatever becomes of the agent and of the process.
-    pub(crate) fn post(&self, queue: &Queue, mail: &Mail) -> Result<Posted, JournalError> {
+    pub(crate) fn post(&self, queue: &Queue, mail: &Mail) -> Result<PostResult, JournalError> {
         let state = self.state();
-        let Standing::AtWork(journal) = &state.standing else { return Ok(Posted::HasEnded) };
+        let AgentState::AtWork(journal) = &state.standing else { return Ok(PostResult::HasEnded) };
         if mail::is_full(queue.mail_load(Some(&self.id))) {
-            return Ok(Posted::Full);
+            return Ok(PostResult::Full);
         }
         mail.accept(journal)?;
         queue.push(mail.item(Some(&self.id), Arrival::AtWork));
-        Ok(Posted::Queued)
+        Ok(PostResult::Queued)
     }
 
     /// Puts what a person says before the agent, if it runs.
-    pub(crate) fn tell(&self, queue: &Queue, item: Item) -> Posted {
+    pub(crate) fn tell(&self, queue: &Queue, item: Item) -> PostResult {
         let state = self.state();
         if state.end().is_some() {
-            return Posted::HasEnded;
+            return PostResult::HasEnded;
         }
         queue.push(item);
-        Posted::Queued
+        PostResult::Queued
     }
 
     /// Ends the run, unless it would be a success and something waits to be read: then it continues, and there is
@@ -545,7 +545,7 @@ impl Task {
         let end = Arc::new(end);
         // It has ended even if something breaks here: its waiter must not wait for ever.
         or_log(|| record(&end), "recording");
-        state.standing = Standing::Ended(Arc::clone(&end));
+        state.standing = AgentState::Ended(Arc::clone(&end));
         let is_taken = state.waiter.take().is_some_and(|it| it.send(Arc::clone(&end)).is_ok())
             || state.is_quiet;
         if !is_taken {
@@ -557,18 +557,19 @@ impl Task {
     }
 
     /// Sets an agent that has ended to work again; `None` if it runs.
-    pub(crate) fn begin(&self, run: TaskRun, journal: Arc<Journal>) -> Option<Before> {
+    pub(crate) fn begin(&self, run: TaskRun, journal: Arc<Journal>) -> Option<StateBeforeResume> {
         let mut state = self.state();
         state.end()?;
-        let before = std::mem::replace(&mut *state, TaskState::new(run, Standing::AtWork(journal)));
+        let before =
+            std::mem::replace(&mut *state, TaskState::new(run, AgentState::AtWork(journal)));
         drop(state);
         self.stall.note_activity();
         self.ended.send_replace(false);
-        Some(Before(before))
+        Some(StateBeforeResume(before))
     }
 
     /// It could not begin after all, and is as it was.
-    pub(crate) fn restore(&self, before: Before) {
+    pub(crate) fn restore(&self, before: StateBeforeResume) {
         *self.state() = before.0;
         self.ended.send_replace(true);
     }

@@ -33,7 +33,7 @@ struct LoadState {
     skill_sources: SkillSources,
     agents: AgentLoader,
     skills: SkillLoader,
-    known: Option<Known>,
+    known: Option<KnownAgents>,
     watch: Option<DirectoryWatch>,
     looks: u64,
     /// Directories below the working directory that were looked at for skills.
@@ -84,7 +84,7 @@ impl LoadState {
 
 /// The agents that there are.
 #[derive(Clone)]
-pub(crate) struct Known {
+pub(crate) struct KnownAgents {
     pub(crate) agents: Arc<AgentCatalog>,
     /// Another number for everything else that was there.
     pub(crate) version: u64,
@@ -292,7 +292,7 @@ impl Definitions {
         found
     }
 
-    pub(crate) fn known(&self) -> Known {
+    pub(crate) fn known(&self) -> KnownAgents {
         let mut state = self.state();
         state.looks += 1;
         let is_fresh = state.watch.as_ref().is_some_and(|watch| !watch.has_changed());
@@ -311,7 +311,7 @@ impl Definitions {
             Some(known) => known.version + 1,
             None => 0,
         };
-        let now = Known { agents, version };
+        let now = KnownAgents { agents, version };
         state.known = Some(now.clone());
         now
     }

@@ -99,11 +99,11 @@ fn variable<N: FromStr>(env: &Env, variable: &'static str) -> Result<Option<N>, 
 pub(crate) struct SpawnGate {
     total: Option<u64>,
     per_minute: Option<u64>,
-    state: Mutex<Spawned>,
+    state: Mutex<SpawnCounts>,
 }
 
 #[derive(Debug, Default)]
-struct Spawned {
+struct SpawnCounts {
     total: u64,
     /// The starts of the last minute, the oldest first; kept only where their number is limited.
     recent: VecDeque<Instant>,

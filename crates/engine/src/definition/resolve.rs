@@ -82,7 +82,7 @@ pub struct MainFlags {
 
 /// In whose place the agent works.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place<'a> {
+pub(crate) enum AgentPosition<'a> {
     /// The session itself runs as it.
     Main(&'a MainFlags),
     /// Another agent starts it.
@@ -184,7 +184,7 @@ pub enum LaunchError {
 pub(crate) fn resolve(
     definition: &AgentDefinition,
     color: Color,
-    place: Place<'_>,
+    place: AgentPosition<'_>,
     starter: &Starter,
     context: &ResolveContext<'_>,
 ) -> Result<EffectiveAgent, LaunchError> {
@@ -192,7 +192,7 @@ pub(crate) fn resolve(
     resolving.check_depth()?;
     let mut problems = Vec::new();
     let background = resolving.background();
-    let usual = context.rules.child_mode.filter(|_| matches!(place, Place::Below(_)));
+    let usual = context.rules.child_mode.filter(|_| matches!(place, AgentPosition::Below(_)));
     let (own_mode, problem) = own_mode(definition, starter.stance.mode, usual);
     problems.extend(problem);
     let own_mode = resolving.member_mode(own_mode);
@@ -305,7 +305,7 @@ fn mode_refusal(definition: &AgentDefinition) -> Option<String> {
 
 struct Resolving<'a> {
     definition: &'a AgentDefinition,
-    place: Place<'a>,
+    place: AgentPosition<'a>,
     starter: &'a Starter,
     context: &'a ResolveContext<'a>,
 }
@@ -314,11 +314,13 @@ impl Resolving<'_> {
     /// Decides whether the agent runs in the background.
     fn background(&self) -> Decided<bool> {
         match self.place {
-            Place::Main(_) => Decided::new(false, Provenance::Default("the session itself")),
-            Place::Below(Wishes { joins: Some(_), .. }) => {
+            AgentPosition::Main(_) => {
+                Decided::new(false, Provenance::Default("the session itself"))
+            }
+            AgentPosition::Below(Wishes { joins: Some(_), .. }) => {
                 Decided::new(true, Provenance::Default(BESIDE_LEAD))
             }
-            Place::Below(wishes) => {
+            AgentPosition::Below(wishes) => {
                 runs_in_background(self.definition, wishes.background, self.context.rules)
             }
         }
@@ -339,8 +341,8 @@ impl Resolving<'_> {
 
     fn depth(&self) -> u32 {
         match self.place {
-            Place::Main(_) => 0,
-            Place::Below(_) => self.starter.depth + 1,
+            AgentPosition::Main(_) => 0,
+            AgentPosition::Below(_) => self.starter.depth + 1,
         }
     }
 
@@ -354,8 +356,8 @@ impl Resolving<'_> {
 
     fn joins(&self) -> Option<Joining> {
         match self.place {
-            Place::Main(_) => None,
-            Place::Below(wishes) => wishes.joins,
+            AgentPosition::Main(_) => None,
+            AgentPosition::Below(wishes) => wishes.joins,
         }
     }
 
@@ -379,11 +381,11 @@ impl Resolving<'_> {
 
     fn view(&self, in_background: bool, mode: Mode, has_memory: bool) -> (ToolView, Vec<String>) {
         let reach = match self.place {
-            Place::Main(_) if self.context.rules.mode == SessionMode::Coordinator => {
+            AgentPosition::Main(_) if self.context.rules.mode == SessionMode::Coordinator => {
                 Reach::Coordinator
             }
-            Place::Main(_) => Reach::Main,
-            Place::Below(_) => Reach::Child {
+            AgentPosition::Main(_) => Reach::Main,
+            AgentPosition::Below(_) => Reach::Child {
                 in_background,
                 may_delegate: self.depth() < self.context.rules.limits.depth,
                 is_planning: mode == Mode::Plan,
@@ -462,12 +464,12 @@ impl Resolving<'_> {
             })
         };
         let decided = match self.place {
-            Place::Main(flags) if flags.has_model => {
+            AgentPosition::Main(flags) if flags.has_model => {
                 Decided::new(self.starter.model.clone(), Provenance::Flag("--model"))
             }
-            Place::Main(_) => own()
+            AgentPosition::Main(_) => own()
                 .unwrap_or_else(|| Decided::new(self.starter.model.clone(), Provenance::Session)),
-            Place::Below(wishes) => {
+            AgentPosition::Below(wishes) => {
                 let by_call = wishes
                     .model
                     .clone()
@@ -497,8 +499,8 @@ impl Resolving<'_> {
     fn effort(&self) -> (Decided<Option<Effort>>, Thinking) {
         let inherited = Decided::new(self.starter.effort, Provenance::Parent);
         let is_fixed = match self.place {
-            Place::Main(flags) => flags.has_effort,
-            Place::Below(_) => self.context.rules.effort_is_fixed,
+            AgentPosition::Main(flags) => flags.has_effort,
+            AgentPosition::Below(_) => self.context.rules.effort_is_fixed,
         };
         if is_fixed {
             let by = Provenance::Flag("--effort or CLAUDE_CODE_EFFORT_LEVEL");
@@ -521,16 +523,18 @@ impl Resolving<'_> {
         let stance = self.starter.stance;
         let by_itself = |inherited| own.map_or(inherited, |own| own.by.clone());
         match self.place {
-            Place::Main(flags) if flags.has_mode => {
+            AgentPosition::Main(flags) if flags.has_mode => {
                 Decided::new(stance.mode, Provenance::Flag("--permission-mode"))
             }
-            Place::Main(_) => match own.and_then(|own| own.value.mode()).unwrap_or(stance.mode) {
-                Mode::BypassPermissions if self.context.bypass != Bypass::Enabled => {
-                    Decided::new(stance.mode, Provenance::Ceiling(SKIPPING))
+            AgentPosition::Main(_) => {
+                match own.and_then(|own| own.value.mode()).unwrap_or(stance.mode) {
+                    Mode::BypassPermissions if self.context.bypass != Bypass::Enabled => {
+                        Decided::new(stance.mode, Provenance::Ceiling(SKIPPING))
+                    }
+                    mode => Decided::new(mode, by_itself(Provenance::Session)),
                 }
-                mode => Decided::new(mode, by_itself(Provenance::Session)),
-            },
-            Place::Below(_) => {
+            }
+            AgentPosition::Below(_) => {
                 let own_mode = own.map(|own| own.value).unwrap_or_default();
                 let mode = stance.below(own_mode, self.context.bypass.skipping()).mode;
                 let own_mode = own_mode.mode();
@@ -553,10 +557,10 @@ impl Resolving<'_> {
             self.stated(self.definition.max_turns.as_ref()).map(|it| it.map(|n| Some(n.get())));
         let limit = self.context.rules.limits.turns;
         let decided = match self.place {
-            Place::Main(flags) if flags.has_turns => {
+            AgentPosition::Main(flags) if flags.has_turns => {
                 return Decided::new(None, Provenance::Flag("--max-turns"));
             }
-            Place::Below(Wishes { max_turns: Some(turns), .. }) => {
+            AgentPosition::Below(Wishes { max_turns: Some(turns), .. }) => {
                 Decided::new(Some(*turns), Provenance::Call("max_turns"))
             }
             _ => own.unwrap_or(Decided::new(None, Provenance::Default("no limit"))),
@@ -574,17 +578,17 @@ impl Resolving<'_> {
     fn isolation(&self) -> Result<Option<Decided<Isolation>>, LaunchError> {
         let own = self.definition.isolation.as_ref().map(|it| self.said(it).map(|it| *it));
         let asked = match self.place {
-            Place::Main(_) => None,
-            Place::Below(wishes) => wishes.isolation,
+            AgentPosition::Main(_) => None,
+            AgentPosition::Below(wishes) => wishes.isolation,
         };
         let decided = asked.map(|it| Decided::new(it, Provenance::Call("isolation"))).or(own);
         let Some(decided) = decided else { return Ok(None) };
         match self.place {
-            Place::Below(Wishes { cwd: Some(cwd), .. }) => {
+            AgentPosition::Below(Wishes { cwd: Some(cwd), .. }) => {
                 let (cwd, by) = (cwd.clone(), decided.by.to_string());
                 Err(LaunchError::IsolationAndCwd { name: self.name(), cwd, by })
             }
-            Place::Main(_) | Place::Below(_) => Ok(Some(decided)),
+            AgentPosition::Main(_) | AgentPosition::Below(_) => Ok(Some(decided)),
         }
     }
 
@@ -597,11 +601,11 @@ impl Resolving<'_> {
 
     fn cwd(&self) -> Decided<PathBuf> {
         match self.place {
-            Place::Below(Wishes { cwd: Some(cwd), .. }) => {
+            AgentPosition::Below(Wishes { cwd: Some(cwd), .. }) => {
                 Decided::new(cwd.clone(), Provenance::Call("cwd"))
             }
-            Place::Below(_) => Decided::new(self.starter.cwd.clone(), Provenance::Parent),
-            Place::Main(_) => Decided::new(self.starter.cwd.clone(), Provenance::Session),
+            AgentPosition::Below(_) => Decided::new(self.starter.cwd.clone(), Provenance::Parent),
+            AgentPosition::Main(_) => Decided::new(self.starter.cwd.clone(), Provenance::Session),
         }
     }
 }

@@ -237,7 +237,7 @@ pub(crate) struct BroughtHooks {
 
 /// A part that a definition brings, and its file.
 #[derive(Clone, Debug)]
-pub(crate) struct Brought {
+pub(crate) struct BroughtPart {
     pub(crate) value: Value,
     pub(crate) path: PathBuf,
 }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::agent::shared::Shared;
-use crate::agent::task::{Posted, Stopper, Task};
+use crate::agent::task::{PostResult, Stopper, Task};
 use crate::delegate::notification;
 use crate::delegate::outcome::whole_result;
 use crate::delegate::teammate;
@@ -36,7 +36,7 @@ pub(crate) struct AgentHost {
 }
 
 /// The agent and its session, as long as both are there.
-struct Reached {
+struct ReachedAgent {
     agent: Arc<Agent>,
     shared: Arc<Shared>,
 }
@@ -46,14 +46,14 @@ impl AgentHost {
         Self { agent }
     }
 
-    fn reach(&self) -> Option<Reached> {
+    fn reach(&self) -> Option<ReachedAgent> {
         let agent = self.agent.upgrade()?;
         let shared = agent.shared.upgrade()?;
-        Some(Reached { agent, shared })
+        Some(ReachedAgent { agent, shared })
     }
 }
 
-impl Reached {
+impl ReachedAgent {
     /// Shows hosts the mode of the main agent: they take it for that of the session.
     fn show_mode(&self) {
         if self.agent.identity.is_main() {
@@ -105,11 +105,13 @@ impl Reached {
         };
         let earlier = team.propose_plan(&task.id, &id);
         let fault = match self.shared.post_to_main(&mail) {
-            Ok(Posted::Queued | Posted::HasEnded) => {
+            Ok(PostResult::Queued | PostResult::HasEnded) => {
                 task.note_report();
                 return Some(PlanVerdict::Submitted(id));
             }
-            Ok(Posted::Full) => "too much waits unread for the lead: try again later".to_owned(),
+            Ok(PostResult::Full) => {
+                "too much waits unread for the lead: try again later".to_owned()
+            }
             Err(error) => format!("the plan cannot be kept: {error}"),
         };
         // The lead knows nothing of this plan, and may still answer the one before it.
@@ -226,7 +228,7 @@ impl Host for AgentHost {
     }
 
     fn call_progressed(&self, call: &ToolUseId, tool: &str, elapsed: Duration) {
-        if let Some(Reached { agent, shared }) = self.reach() {
+        if let Some(ReachedAgent { agent, shared }) = self.reach() {
             if let Some(task) = &agent.task {
                 task.stall.note_activity();
             }
@@ -242,7 +244,7 @@ impl Host for AgentHost {
     }
 
     fn shell_changed(&self, change: ShellChange) {
-        if let Some(Reached { shared, .. }) = self.reach() {
+        if let Some(ReachedAgent { shared, .. }) = self.reach() {
             notification::show_shell(&shared, &change);
         }
     }
@@ -272,7 +274,7 @@ impl Host for AgentHost {
         patience: Option<Duration>,
     ) -> HostFuture<'a, Option<AgentState>> {
         Box::pin(async move {
-            let Reached { shared, .. } = self.reach()?;
+            let ReachedAgent { shared, .. } = self.reach()?;
             let task = shared.delegation.find(id)?;
             let end = match patience {
                 Some(patience) => task.ended(patience).await,
@@ -296,7 +298,7 @@ impl Host for AgentHost {
     }
 
     fn report_shell_end(&self, end: ShellEnd) {
-        if let Some(Reached { agent, shared }) = self.reach() {
+        if let Some(ReachedAgent { agent, shared }) = self.reach() {
             notification::report_shell_end(&shared, &end, agent.identity.id.as_ref());
         }
     }

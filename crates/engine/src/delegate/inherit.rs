@@ -9,13 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use centurion_journal::MOST_TRANSCRIPT;
-use centurion_journal::transcript::{self, Inherited};
+use centurion_journal::transcript::{self, InheritedConversation};
 use centurion_model::{Prefix, SystemPrompt};
 use centurion_protocol::{AgentId, Conversation, RecordId, Role, ToolSpecs, bounded};
 use thiserror::Error;
 
 use crate::agent::delegation::Delegation;
-use crate::agent::fork_point::{ForkPoint, Inheritance, Inherits, KeptPrefix, PREFIX, PrefixNote};
+use crate::agent::fork_point::{
+    ForkPoint, Inheritance, InheritedPart, KeptPrefix, PREFIX, PrefixNote,
+};
 use crate::agent::session_place::main_transcript_of;
 use crate::agent::task::Task;
 use crate::definition::request_settings::RequestSettings;
@@ -24,7 +26,7 @@ use crate::definition::spec::{AgentSpec, ContextRef};
 use crate::delegate::recall;
 use crate::delegate::spawn::agent_files;
 use crate::message::life_records::SPAWN;
-use crate::toolset::servers::Announced;
+use crate::toolset::servers::Announcements;
 use crate::turn::driver::{Driver, UnansweredCalls};
 
 /// The tags of the rules of a fork, ours and the one that others write.
@@ -63,9 +65,9 @@ pub(crate) fn inherited(
 }
 
 /// The conversation with what is read behind it.
-pub(crate) fn behind(inheritance: &Inheritance) -> Inherited {
+pub(crate) fn behind(inheritance: &Inheritance) -> InheritedConversation {
     let conversation = inheritance.point.prefix.conversation.clone();
-    Inherited { shared_blocks: conversation.open_calls().len() + 1, conversation }
+    InheritedConversation { shared_blocks: conversation.open_calls().len() + 1, conversation }
 }
 
 /// Tells whether an agent begins with other bytes than those that it was started with.
@@ -77,7 +79,7 @@ pub(crate) fn has_changed(spec: &AgentSpec, inheritance: &Inheritance) -> bool {
 impl Inheritance {
     /// The provider's token count of the conversation, where the agent sends the same bytes.
     pub(crate) fn counted(&self) -> Option<(u64, usize)> {
-        self.point.counted.filter(|_| self.what == Inherits::All)
+        self.point.counted.filter(|_| self.what == InheritedPart::All)
     }
 
     /// Has a driver continue with the conversation, unless it has done so before.
@@ -87,7 +89,7 @@ impl Inheritance {
         if !has_begun {
             driver.unanswered = UnansweredCalls::default();
             driver.preamble.opening = Some(self.clone());
-            driver.cached = point.cached.filter(|_| self.what == Inherits::All);
+            driver.cached = point.cached.filter(|_| self.what == InheritedPart::All);
         }
     }
 }
@@ -101,7 +103,7 @@ fn reload(
     let source = Source::read(delegation, &task.transcript, spec.parent.as_ref())?;
     let conversation = source.conversation(delegation, context.record, 0)?;
     let fixed = context.prefix.as_ref().map(|digest| source.prefix(digest)).transpose()?;
-    let what = if fixed.is_some() { Inherits::All } else { Inherits::Conversation };
+    let what = if fixed.is_some() { InheritedPart::All } else { InheritedPart::Conversation };
     let KeptPrefix { system, tools, names } = fixed.unwrap_or_else(|| KeptPrefix {
         system: SystemPrompt::new(spec.system.clone()),
         tools: ToolSpecs::new(Vec::new()),
@@ -115,7 +117,7 @@ fn reload(
         prefix: Prefix { system, tools, conversation },
         settings: RequestSettings::default(),
         tools: names,
-        announced: Announced::default(),
+        announced: Announcements::default(),
         counted: None,
         record: context.record,
         journal: None,
@@ -181,7 +183,8 @@ impl Source {
         let source = Self::read(delegation, &self.path, parent.as_ref())?;
         let conversation = source.conversation(delegation, context.record, level + 1)?;
         let shared_blocks = conversation.open_calls().len() + 1;
-        Ok(transcript::load_behind(&Inherited { conversation, shared_blocks }, part).conversation)
+        Ok(transcript::load_behind(&InheritedConversation { conversation, shared_blocks }, part)
+            .conversation)
     }
 
     /// The system prompt and the tools that were kept under a digest.

@@ -12,7 +12,7 @@ use centurion_permissions::{Mode, OwnMode};
 use crate::agent::delegation::Delegation;
 use crate::agent::shared::Shared;
 use crate::definition::resolve::{brings_hooks, own_mode};
-use crate::definition::spec::{AgentSpec, Brought, BroughtHooks};
+use crate::definition::spec::{AgentSpec, BroughtHooks, BroughtPart};
 use crate::delegate::preload::skills;
 
 /// The powers of one agent in one of its runs.
@@ -21,7 +21,7 @@ pub(crate) struct Powers {
     pub(crate) own_mode: OwnMode,
     /// The hooks of its definition and of the skills that it knows from the start.
     pub(crate) hooks: Vec<BroughtHooks>,
-    pub(crate) mcp_servers: Option<Brought>,
+    pub(crate) mcp_servers: Option<BroughtPart>,
     /// The directory of its memory.
     pub(crate) memory: Option<PathBuf>,
 }
@@ -79,7 +79,8 @@ impl Powers {
         Self {
             own_mode,
             hooks,
-            mcp_servers: servers.map(|it| Brought { value: it.value.clone(), path: path.clone() }),
+            mcp_servers: servers
+                .map(|it| BroughtPart { value: it.value.clone(), path: path.clone() }),
             memory: memory(delegation, definition),
         }
     }

@@ -27,7 +27,7 @@ pub(crate) enum Purpose {
 }
 
 /// The preloaded texts of an agent.
-pub(crate) struct Preloaded {
+pub(crate) struct PreloadedTexts {
     pub(crate) memory: Option<PreloadedMemory>,
     pub(crate) skills: Skills,
     /// Parts of its definition that are not in force, with the reasons.
@@ -40,7 +40,7 @@ pub(crate) fn preload(
     definition: &AgentDefinition,
     effective: &mut EffectiveAgent,
     purpose: Purpose,
-) -> Preloaded {
+) -> PreloadedTexts {
     let delegation = &shared.delegation;
     let mut problems = std::mem::take(&mut effective.problems);
     let memory = PreloadedMemory::of(delegation, definition, effective, &mut problems, purpose);
@@ -51,7 +51,7 @@ pub(crate) fn preload(
             .push("`initialPrompt` is not in force until its definition is accepted".to_owned());
     }
     let skills = skills(shared, definition, &effective.cwd.value, &mut problems);
-    Preloaded { memory, skills, problems }
+    PreloadedTexts { memory, skills, problems }
 }
 
 /// The memory of an agent, ready to be used.

@@ -194,7 +194,7 @@ impl MainRecord {
         let Some(carried) = self.carried.iter().find(|it| it.id == agent.id) else {
             return Vec::new();
         };
-        let is_earlier = |ended: &&Ended| ended.run.id != carried.run;
+        let is_earlier = |ended: &&EndedRun| ended.run.id != carried.run;
         let before = agent.ends.iter().take_while(is_earlier).map(|ended| ended.end.notification);
         let last = agent.ends.iter().find(|ended| ended.run.id == carried.run);
         let last = last.filter(|_| carried.is_told).map(|ended| ended.end.notification);
@@ -225,7 +225,7 @@ pub(crate) fn restore(shared: &Arc<Shared>, main: MainRecord) {
     let entered: Vec<RecalledTask> = entered.collect();
     reopen_requests(shared, &entered, &main.frames);
     for RecalledTask { task, ends, .. } in entered {
-        for Ended { run, end } in ends {
+        for EndedRun { run, end } in ends {
             if !delivered.contains(&end.notification) {
                 shared.queue.push(notification::agent_news(&task, &run, &end));
             }
@@ -301,7 +301,7 @@ fn open_requests(member: &str, frames: &[Frame], of_lead: &[Frame]) -> OpenReque
 struct RecalledTask {
     task: Arc<Task>,
     /// Its ends that may have to be told.
-    ends: Vec<Ended>,
+    ends: Vec<EndedRun>,
     /// The structured messages that it has accepted since it last left its team.
     frames: Vec<Frame>,
 }
@@ -315,9 +315,9 @@ struct ToldEnds {
     /// All its runs, with what each has spent.
     runs: Vec<PastRun>,
     /// The ends of its runs.
-    ends: Vec<Ended>,
+    ends: Vec<EndedRun>,
     /// Its last run, if that has no end.
-    interrupted: Option<Interrupted>,
+    interrupted: Option<InterruptedRun>,
     /// The number of messages that it has not read.
     unread: usize,
     /// The structured messages that it has accepted since it last left its team.
@@ -325,13 +325,13 @@ struct ToldEnds {
 }
 
 /// A run that has ended.
-struct Ended {
+struct EndedRun {
     run: TaskRun,
     end: End,
 }
 
 /// A run whose process ended before it did.
-struct Interrupted {
+struct InterruptedRun {
     run: TaskRun,
     usage: ReportedUsage,
     dollars: f64,
@@ -419,14 +419,14 @@ impl ToldEnds {
         self.interrupted = None;
         let (tokens, dollars) = if let Some(end) = end {
             let spent = (end.cumulative_usage.counts.total(), end.dollars);
-            self.ends.push(Ended { run, end });
+            self.ends.push(EndedRun { run, end });
             spent
         } else {
             let (usage, dollars) =
                 spending::of_answers(text.get(at..).unwrap_or_default(), &shared.model);
             let text = transcript::last_words(text).unwrap_or_default();
             let tokens = usage.counts.total();
-            self.interrupted = Some(Interrupted { run, usage, dollars, text });
+            self.interrupted = Some(InterruptedRun { run, usage, dollars, text });
             (tokens, dollars)
         };
         let spent = Amount { dollars, tokens };
@@ -479,7 +479,7 @@ impl ToldEnds {
     ) -> Option<RecalledTask> {
         let was_interrupted = self.interrupted.is_some();
         self.ends.extend(self.interrupted.map(|it| it.end(shared, &self.spec)));
-        let Ended { run, end } = self.ends.last_mut()?;
+        let EndedRun { run, end } = self.ends.last_mut()?;
         // A session that was stopped dropped its queue, and did not count what it held.
         end.unread = self.unread;
         let account = delegation.account(&self.id).unwrap_or_else(|| {
@@ -509,9 +509,9 @@ impl ToldEnds {
     }
 }
 
-impl Interrupted {
+impl InterruptedRun {
     /// The end of the run, with what was said last.
-    fn end(self, shared: &Shared, spec: &AgentSpec) -> Ended {
+    fn end(self, shared: &Shared, spec: &AgentSpec) -> EndedRun {
         let end = End {
             outcome: Outcome::Interrupted,
             stopped_by: None,
@@ -537,7 +537,7 @@ impl Interrupted {
             unread: 0,
             notification: shared.world.record_id(),
         };
-        Ended { run: self.run, end }
+        EndedRun { run: self.run, end }
     }
 }
 

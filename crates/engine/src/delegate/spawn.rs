@@ -3,8 +3,8 @@
 //! An agent is a task of this process with a handle from its first moment. Whether a call waits for it is the
 //! waiter's affair.
 
-mod led;
 mod life;
+mod member_process;
 mod member_run;
 mod meta;
 mod relay;
@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::builder::{BroughtServers, ServersError};
 use crate::agent::delegation::Delegation;
-use crate::agent::fork_point::{Inheritance, Inherits};
+use crate::agent::fork_point::{Inheritance, InheritedPart};
 use crate::agent::hooks::reminder;
 use crate::agent::isolation::entered::EnteredPlace;
 use crate::agent::isolation::{self, AgentWorktree, IsolationError, WorktreeEnd};
@@ -61,7 +61,7 @@ use crate::turn::driver::{Driver, EarlierState, Run};
 use centurion_journal::transcript::Loaded;
 use centurion_journal::{Journal, JournalError, Stamp};
 
-pub(crate) use self::led::carry_out;
+pub(crate) use self::member_process::carry_out;
 use self::meta::write_meta;
 pub(crate) use self::resume::resume;
 
@@ -89,7 +89,7 @@ pub(crate) enum SpawnError {
 }
 
 /// The channel on which a waiting call gets the end of an agent.
-pub(crate) type Ending = oneshot::Receiver<Arc<End>>;
+pub(crate) type EndSender = oneshot::Receiver<Arc<End>>;
 
 /// A launch of an agent.
 pub(crate) struct Launch {
@@ -160,7 +160,7 @@ pub(crate) fn spawn(
     shared: &Arc<Shared>,
     parent: &Agent,
     launch: Launch,
-) -> Result<(Arc<Task>, Option<Ending>), SpawnError> {
+) -> Result<(Arc<Task>, Option<EndSender>), SpawnError> {
     let made = launch.worktree.clone().filter(|_| launch.is_apart);
     let started = start(shared, parent, launch);
     if started.is_err()
@@ -178,7 +178,7 @@ fn start(
     shared: &Arc<Shared>,
     parent: &Agent,
     launch: Launch,
-) -> Result<(Arc<Task>, Option<Ending>), SpawnError> {
+) -> Result<(Arc<Task>, Option<EndSender>), SpawnError> {
     let delegation = &shared.delegation;
     let id = launch.id;
     let run = new_run(shared, parent, launch.call.clone(), launch.prompt.clone());
@@ -233,7 +233,7 @@ fn begin(
     task: Arc<Task>,
     mut child: Child,
     in_background: bool,
-) -> (Arc<Task>, Option<Ending>) {
+) -> (Arc<Task>, Option<EndSender>) {
     let end = (!in_background).then(|| task.await_end());
     child.shared.queue.listen(&task.id);
     delegation.enter(&task);
@@ -310,7 +310,7 @@ impl Child {
         let role = role(spec, &mut start, parent)?;
         let permissions = Arc::new(parent.permissions.child(role, start.powers.own_mode));
         let parents = start.parent_servers.unwrap_or_else(|| Arc::clone(&shared.servers));
-        let fork = start.inherited.as_ref().filter(|it| it.what == Inherits::All);
+        let fork = start.inherited.as_ref().filter(|it| it.what == InheritedPart::All);
         let view = fork.map_or_else(|| spec.tools.own(), |fork| fork.point.tool_view());
         let settings = request_settings(spec, &builder.settings);
         let earlier = EarlierState::take(&mut start.loaded);

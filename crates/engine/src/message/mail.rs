@@ -150,7 +150,7 @@ struct Peer {
 
 /// A message that resumed its agent: the note of the run's beginning accepts it.
 #[derive(Deserialize)]
-struct Beginning {
+struct ResumingMail {
     item: RecordId,
     from: String,
     prompt: String,
@@ -248,7 +248,7 @@ impl Mailbox {
             }
             ("user", Some(id)) => drop(self.read.insert(id)),
             ("system", _) if line.subtype.as_deref() == Some(RESUME) => {
-                let begun = line.data.and_then(|data| Beginning::deserialize(data).ok());
+                let begun = line.data.and_then(|data| ResumingMail::deserialize(data).ok());
                 self.accepted.extend(begun.map(|it| Mail {
                     id: it.item,
                     from: it.from,

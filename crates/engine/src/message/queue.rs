@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 pub use self::item::Priority;
 pub(crate) use self::item::{Item, Origin, SCHEDULE, Wakes};
-use crate::message::waiting::Waiting;
+use crate::message::waiting::WaitingItems;
 
 /// Hears which items a recorded turn contains.
 pub(crate) type DeliveryWatch = Box<dyn Fn(&[RecordId]) + Send + Sync>;
@@ -27,7 +27,7 @@ pub(crate) struct Queue {
 
 #[derive(Default)]
 struct QueueState {
-    items: Waiting,
+    items: WaitingItems,
     /// The agents beside the main one that read what is for them.
     listeners: HashSet<AgentId>,
     is_closed: bool,
@@ -62,7 +62,7 @@ impl Queue {
     /// Drops everything and takes no more: the session is ending.
     pub(crate) fn abandon(&self) {
         let mut state = self.state.lock();
-        state.items = Waiting::default();
+        state.items = WaitingItems::default();
         state.is_closed = true;
         state.is_abandoned = true;
         drop(state);

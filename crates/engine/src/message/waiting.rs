@@ -13,7 +13,7 @@ pub(super) struct Rank(Priority, u64);
 
 /// All items that wait.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct WaitingItems {
     items: BTreeMap<Rank, Item>,
     /// A host may give the same id to several.
     by_id: HashMap<RecordId, Vec<Rank>>,
@@ -29,7 +29,7 @@ struct Share {
     mail: (usize, usize),
 }
 
-impl Waiting {
+impl WaitingItems {
     pub(super) fn push(&mut self, item: Item) {
         self.pushed += 1;
         self.insert(Rank(item.priority, self.pushed), item);

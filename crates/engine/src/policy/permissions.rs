@@ -22,13 +22,13 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use serde_json::Value;
 use url::Url;
 
-use self::mode::{BeforePlan, Chosen};
+use self::mode::{BeforePlan, ChosenMode};
 pub(crate) use self::remember::RememberError;
 use self::remember::level;
 pub use self::remember::{Destination, KeepError, Remember, RuleChange, SavedChange};
 pub(crate) use self::source::Objection;
 pub use self::source::{Change, RuleSource, RuleStore, Rules};
-use self::source::{KeptOut, Watched};
+use self::source::{KeptOut, WatchedSource};
 use crate::definition::bypass::Bypass;
 use crate::policy::rule_text::{UnreadRule, read_rule};
 
@@ -38,7 +38,7 @@ pub(crate) struct Permissions {
     /// The permissions of the parent, which this agent follows; `None` for the main agent.
     above: Option<Arc<Self>>,
     bypass: Bypass,
-    source: Mutex<Watched>,
+    source: Mutex<WatchedSource>,
     /// Changes that hooks kept out: they are still in the files, and come with the next change.
     kept_out: Mutex<Option<KeptOut>>,
     store: Option<Arc<dyn RuleStore>>,
@@ -55,7 +55,7 @@ struct RulesState {
     /// The mode that the agent's definition gives it.
     own: OwnMode,
     /// The mode that was chosen for it while it worked; `None` for the main agent, whose mode is the policy's.
-    chosen: Option<Chosen>,
+    chosen: Option<ChosenMode>,
     /// The number of changes of the session's mode; counted for the main agent.
     mode_changes: u64,
     /// Rules decided in this session, each with its store: they stay when settings are read
@@ -179,7 +179,7 @@ impl Permissions {
             state: RwLock::new(state),
             above: None,
             bypass,
-            source: Mutex::new(Watched { source, looked: None }),
+            source: Mutex::new(WatchedSource { source, looked: None }),
             kept_out: Mutex::default(),
             store,
             denied: Mutex::default(),
@@ -271,7 +271,7 @@ impl Permissions {
         }
         // Plan mode stays: no mode permits less.
         let changes = self.root().state().mode_changes;
-        let is_in_force = |it: &Chosen| it.mode == Mode::Plan || it.at == changes;
+        let is_in_force = |it: &ChosenMode| it.mode == Mode::Plan || it.at == changes;
         let chosen = state.chosen.filter(is_in_force).map(|it| OwnMode::Given(it.mode));
         stance.below(chosen.unwrap_or(state.own), self.bypass.skipping())
     }

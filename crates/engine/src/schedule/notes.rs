@@ -19,7 +19,7 @@ const TOLD: &str = "told";
 
 /// A schedule that a journal holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct RecordedSchedule {
     pub(super) schedule: Schedule,
     /// Until when nothing of it is pending.
     pub(super) told: Timestamp,
@@ -68,8 +68,8 @@ struct ToldNote {
 }
 
 /// The schedules of a transcript with something pending.
-pub(crate) fn read(text: &[u8]) -> Vec<Kept> {
-    let mut kept: Vec<Kept> = Vec::new();
+pub(crate) fn read(text: &[u8]) -> Vec<RecordedSchedule> {
+    let mut kept: Vec<RecordedSchedule> = Vec::new();
     // Nearly all transcripts have none.
     if memchr::memmem::find(text, CREATED.as_bytes()).is_none() {
         return kept;
@@ -85,15 +85,16 @@ pub(crate) fn read(text: &[u8]) -> Vec<Kept> {
 }
 
 impl ScheduleLine {
-    fn fold(self, kept: &mut Vec<Kept>) {
+    fn fold(self, kept: &mut Vec<RecordedSchedule>) {
         match self.subtype.as_deref() {
             Some(CREATED) => {
                 let told = self.data.get(TOLD).map(protocol::Timestamp::deserialize);
                 let told = told.and_then(Result::ok).map(|told| *told);
                 let schedule = serde_json::from_value::<Schedule>(self.data);
-                kept.extend(
-                    schedule.map(|it| Kept { told: told.unwrap_or(*it.created), schedule: it }),
-                );
+                kept.extend(schedule.map(|it| RecordedSchedule {
+                    told: told.unwrap_or(*it.created),
+                    schedule: it,
+                }));
             }
             Some(DELETED) => kept.retain(|it| self.data["id"] != it.schedule.id),
             // A turn, or the note of one that a hook kept out.
@@ -108,7 +109,7 @@ impl ScheduleLine {
 }
 
 impl ToldNote {
-    fn fold(self, at: Timestamp, kept: &mut Vec<Kept>) {
+    fn fold(self, at: Timestamp, kept: &mut Vec<RecordedSchedule>) {
         let until = self.due.map_or(at, |due| (*due).max(at));
         let is_told = |schedule: &Schedule| {
             self.id.as_ref() == Some(&schedule.id) || self.missed.contains(&schedule.id)

@@ -328,7 +328,7 @@ async fn a_resumed_session_is_told_what_it_missed_and_continues_with_the_rest() 
             recurring,
             created: created.into(),
         };
-        stage.schedules.restore(&stage.queue, vec![Kept { schedule, told: created }]);
+        stage.schedules.restore(&stage.queue, vec![RecordedSchedule { schedule, told: created }]);
         let in_force = stage.schedules.list(&stage.queue);
         let due = in_force.first().and_then(|entry| entry.due).map(|due| due.to_string());
         assert_eq!(due.as_deref(), next, "{cron} {recurring} at {now}");

@@ -4,13 +4,13 @@
 //! Each is a run of its own, with a result as every run has, and asks no model unless that is what it is for. The model
 //! never reads what was typed; what an agent reports for a skill goes into the conversation.
 
-mod back;
+mod ask_model;
+mod directories;
 mod fork;
-mod looping;
+mod loop_command;
 mod main_state;
-mod places;
+mod rewind;
 pub(super) mod show;
-mod talk;
 
 use centurion_journal::JournalError;
 use centurion_protocol::sdk::{EventBody, System};
@@ -23,7 +23,7 @@ use crate::message::queue::Item;
 use crate::turn::commands::{command_of, typed_commands};
 use crate::turn::driver::Run;
 use crate::turn::skill::forked;
-use crate::turn::typed::{Typed, is_built_in};
+use crate::turn::typed_command::{TypedLine, is_built_in};
 
 /// The result of a command of the program.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Session {
     }
 
     /// Records that a command was typed: it is for the program, and the model never reads it.
-    fn note_command(&self, item: &Item, typed: &Typed<'_>) -> Result<(), JournalError> {
+    fn note_command(&self, item: &Item, typed: &TypedLine<'_>) -> Result<(), JournalError> {
         let note = json!({"command": typed.name, "arguments": typed.arguments, "item": item.id});
         self.driver.journal.note("command", &note)?;
         self.shared.queue.delivered(&[item.id]);
@@ -88,7 +88,7 @@ impl Session {
         &mut self,
         run: &mut Run,
         item: RecordId,
-        typed: &Typed<'_>,
+        typed: &TypedLine<'_>,
         cancel: &CancellationToken,
     ) -> Result<CommandEnd, JournalError> {
         let shared = &self.shared;
@@ -100,7 +100,7 @@ impl Session {
             ("btw", question) => {
                 // A conversation of an earlier process has asked nothing yet in this one.
                 self.driver.keep_end(run);
-                talk::ask_aside(shared, question, cancel).await
+                ask_model::ask_aside(shared, question, cancel).await
             }
             ("cd", path) => self.change_directory(path).await,
             ("clear", "") => self.clear(run, item, cancel).await?,
@@ -113,7 +113,7 @@ impl Session {
                 CommandEnd::Said(format!("The model is {}.", self.driver.settings.model))
             }
             ("model", name) => self.change_model(name).await,
-            ("recap", "") => talk::recap(shared, cancel).await,
+            ("recap", "") => ask_model::recap(shared, cancel).await,
             ("reload-skills", "") => CommandEnd::Said(show::reloaded(shared)),
             ("rename", title) => self.rename(title),
             ("rewind", words) => self.rewind(run, words)?,
@@ -144,8 +144,8 @@ impl Session {
 /// Leaves of a list the lines that have the words in them that were typed behind its command.
 ///
 /// Much of a list is the words of others, who must not command the terminal that it is shown on.
-fn narrowed(typed: &Typed<'_>, list: &str) -> CommandEnd {
-    let Typed { name, arguments: words } = typed;
+fn narrowed(typed: &TypedLine<'_>, list: &str) -> CommandEnd {
+    let TypedLine { name, arguments: words } = typed;
     let is_shown = |it: &char| *it == '\n' || !(it.is_control() || is_hidden(*it));
     let list: String = list.chars().filter(is_shown).collect();
     if words.is_empty() {

@@ -8,7 +8,7 @@ use super::memory::MainMemory;
 use super::open::{OpenError, find_main};
 use crate::agent::ToolScope;
 use crate::definition::prompt::{Section, agent_sections, main_sections};
-use crate::definition::resolve::{LaunchError, Place, Starter, Wishes};
+use crate::definition::resolve::{AgentPosition, LaunchError, Starter, Wishes};
 use crate::delegate::build::WRITE_TOOL;
 use crate::tools::agent_tool::{Explanation, explain};
 use crate::toolset::servers::ServerPatience;
@@ -44,7 +44,8 @@ impl Session {
         let starter = Starter { depth, ..main.starter(builder.environment.cwd.clone()) };
         let wishes = Wishes { background: in_background.then_some(true), ..Wishes::default() };
         let scope = ToolScope { startable: None, is_main: true, ..main.tool_scope() };
-        let effective = builder.resolve(shared, agent, Place::Below(&wishes), &starter, &scope)?;
+        let effective =
+            builder.resolve(shared, agent, AgentPosition::Below(&wishes), &starter, &scope)?;
         Ok(explain(shared, agent, effective, |effective, memory| {
             let mut sections = agent_sections(effective, &builder.environment, &delegation.rules);
             sections.extend(memory.map(Section::memory));

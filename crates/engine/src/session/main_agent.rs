@@ -15,10 +15,12 @@ use crate::definition::environment::Environment;
 use crate::definition::identity::Identity;
 use crate::definition::prompt::{PromptOptions, left_out};
 use crate::definition::request_settings::RequestSettings;
-use crate::definition::resolve::{EffectiveAgent, MainFlags, Place, Reach, Starter, ToolView};
+use crate::definition::resolve::{
+    AgentPosition, EffectiveAgent, MainFlags, Reach, Starter, ToolView,
+};
 use crate::definition::rules::SessionMode;
 use crate::definition::spec::BroughtHooks;
-use crate::delegate::preload::{Preloaded, Purpose, Skills, hook_set, preload};
+use crate::delegate::preload::{PreloadedTexts, Purpose, Skills, hook_set, preload};
 use crate::toolset::servers::REQUIRED_PATIENCE;
 
 /// The main agent as flags and a definition describe it.
@@ -95,7 +97,7 @@ impl MainAgent {
         }
         let mut effective = self.resolve(agent, shared, flags, cwd)?;
         let definition = &agent.definition;
-        let Preloaded { memory, skills: Skills { texts, hooks: skill_hooks }, problems } =
+        let PreloadedTexts { memory, skills: Skills { texts, hooks: skill_hooks }, problems } =
             preload(shared, definition, &mut effective, Purpose::Run);
         for problem in &problems {
             shared.inform(None, "warning", format!("agent {name}: {problem}"));
@@ -160,7 +162,7 @@ impl MainAgent {
             is_main: true,
         };
         let builder = &shared.delegation.builder;
-        Ok(builder.resolve(shared, agent, Place::Main(flags), &starter, &scope)?)
+        Ok(builder.resolve(shared, agent, AgentPosition::Main(flags), &starter, &scope)?)
     }
 
     /// Adds the servers that the definition asks for to those of the session.

@@ -19,7 +19,7 @@ use centurion_protocol::Role;
 use centurion_protocol::sdk::MemoryPaths;
 use thiserror::Error;
 
-use self::answer::Unreadable;
+use self::answer::AnswerError;
 use crate::agent::fork_point::ForkPoint;
 use crate::agent::shared::Shared;
 use crate::definition::model_check::ModelRefusal;
@@ -49,7 +49,7 @@ enum MemoryTaskError {
     #[error(transparent)]
     Model(#[from] InternalForkError),
     #[error("the model's answer is not what was asked for: {0}")]
-    Answer(#[from] Unreadable),
+    Answer(#[from] AnswerError),
     #[error(transparent)]
     Notes(#[from] NoteError),
     #[error("the model `{model}` may not be used: {source}")]

@@ -19,8 +19,8 @@ use centurion_tools::{
 use thiserror::Error;
 
 use self::begins_in::{BeginsIn, enter_worktree};
-use self::record::{Noted, open_journal};
-use super::anew;
+use self::record::{TranscriptNotes, open_journal};
+use super::clear;
 use super::main_agent::{self, MainAgent};
 use super::memory::MainMemory;
 use super::results::Results;
@@ -32,9 +32,9 @@ use crate::agent::delegation::Delegation;
 use crate::agent::isolation::Isolator;
 use crate::agent::isolation::entered::EnterError;
 use crate::agent::lead_link::LeadLink;
-use crate::agent::meant;
 use crate::agent::member_frames::FromMember;
 use crate::agent::member_processes::MemberProcesses;
+use crate::agent::name_lookup;
 use crate::agent::peers::Peers;
 use crate::agent::session_place::SessionPlace;
 use crate::agent::session_tasks::SessionTasks;
@@ -53,7 +53,7 @@ use crate::delegate::recall::{self, MainRecord};
 use crate::message::queue::{DeliveryWatch, Queue};
 use crate::money::budget::{AccountsAbove, Budget, Limit};
 use crate::policy::permissions::Permissions;
-use crate::schedule::{self, Kept};
+use crate::schedule::{self, RecordedSchedule};
 use crate::tools::ENGINE_TOOLS;
 use crate::toolset::servers::{Deferral, RequireError, Servers};
 use crate::toolset::toolbox::ToolboxError;
@@ -99,7 +99,7 @@ impl Session {
     pub async fn open(mut options: Options) -> Result<Self, OpenError> {
         let environment = observe(&options).await;
         let stamp = stamp(&mut options, &environment);
-        let (journal, mut loaded, Noted { schedules, worktree, agents, came_from }) =
+        let (journal, mut loaded, TranscriptNotes { schedules, worktree, agents, came_from }) =
             open_journal(&options, stamp.clone())?;
         let earlier = EarlierState::take(&mut loaded);
         if let Some(model) = loaded.model.as_ref().filter(|_| options.restores_model) {
@@ -248,7 +248,7 @@ fn build_shared(
     came_from: Option<&Path>,
 ) -> Arc<Shared> {
     // The model may read the files that the session keeps for it.
-    let readable = anew::readable(&place(options.start.id(), &options.storage));
+    let readable = clear::readable(&place(options.start.id(), &options.storage));
     let kept = std::iter::once(resolve(&options.storage.output_dir)).chain(readable);
     options.permission.policy.readable.extend(kept.chain(came_from.map(resolve)));
     let permissions = Permissions::new(
@@ -444,7 +444,7 @@ fn session_hooks(options: &mut Options, env_file: PathBuf) -> SessionHooks {
 async fn restore_work(
     shared: &Arc<Shared>,
     journal: &Journal,
-    kept: Vec<Kept>,
+    kept: Vec<RecordedSchedule>,
     resumed: Option<MainRecord>,
 ) -> Result<(), JournalError> {
     if let Some(main) = resumed {
@@ -477,7 +477,7 @@ fn asked_agent(
     let catalog = agents.definitions.agents();
     match find_main(&catalog, name) {
         Some(agent) => {
-            let mut names = meant::names(&catalog, &agent.definition.name);
+            let mut names = name_lookup::names(&catalog, &agent.definition.name);
             names.push(name.clone());
             if shared.permissions.denies_agent(&names) {
                 return Err(OpenError::DeniedAgent(name.clone()));
@@ -496,7 +496,7 @@ fn asked_agent(
 
 /// The agent of a name; that of a plugin's also by the last part of its name, if there is just one.
 pub(super) fn find_main<'c>(catalog: &'c AgentCatalog, name: &str) -> Option<&'c ActiveAgent> {
-    let named = meant::find(catalog, name);
+    let named = name_lookup::find(catalog, name);
     named.or_else(|| {
         let is_its = |agent: &&ActiveAgent| agent.definition.name.rsplit(':').next() == Some(name);
         let mut found = catalog.active.iter().filter(is_its);

@@ -23,7 +23,7 @@ use crate::agent::lead_link::LeadLink;
 use crate::agent::member_processes::MemberProcessOptions;
 use crate::agent::peers::PeerOptions;
 use crate::agent::session_tasks::TaskListPlace;
-use crate::agent::shared::{Unseen, View};
+use crate::agent::shared::{SilentView, View};
 use crate::agent::team::TeamOptions;
 use crate::definition::bypass::Bypass;
 use crate::definition::context_rules::ContextRules;
@@ -254,7 +254,7 @@ impl Options {
             remembers: MemorySettings::default(),
             structured: None,
             answerer: None,
-            view: Arc::new(Unseen),
+            view: Arc::new(SilentView),
             extensions: Extensions::default(),
             agents: AgentOptions::new(definitions),
         }

@@ -155,7 +155,7 @@ fn words(run: &Run) -> (&'static str, &'static str) {
         Outcome::ContextOverflow => ("error_during_execution", "prompt_too_long"),
         Outcome::ApiError => ("error_during_execution", "api_error"),
         Outcome::GoalMissed => ("error_during_execution", "stop_hook_prevented"),
-        // `Stalled`, `Denied` and `Interrupted` are ends of agents that another one started.
+        // `Stalled`, `Denied` and `InterruptedRun` are ends of agents that another one started.
         Outcome::Empty
         | Outcome::MaxTokens
         | Outcome::Refusal

@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::Handle;
 use super::commands::show;
 use crate::agent::foreground::show_background;
-use crate::agent::task::{Posted, Stopper, Task};
+use crate::agent::task::{PostResult, Stopper, Task};
 use crate::delegate::{recall, spawn};
 use crate::message::mail::Mail;
 use crate::message::manner::Manner;
@@ -24,7 +24,7 @@ const PERSON: &str = "The user";
 
 /// The way in which a message of a person reached an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum MessageRoute {
     /// The agent reads it between two calls.
     Queued,
     /// The agent had ended, and resumes with it in the background.
@@ -73,7 +73,7 @@ impl Handle {
         id: RecordId,
         text: String,
         priority: Priority,
-    ) -> Result<Told, TellError> {
+    ) -> Result<MessageRoute, TellError> {
         let shared = &self.0;
         let found = shared.delegation.find(agent);
         let task = found.ok_or_else(|| TellError::Unknown(agent.to_owned()))?;
@@ -86,15 +86,15 @@ impl Handle {
             origin: Origin::Person,
             manner: Manner::default(),
         };
-        if task.tell(&shared.queue, item) == Posted::Queued {
-            return Ok(Told::Queued);
+        if task.tell(&shared.queue, item) == PostResult::Queued {
+            return Ok(MessageRoute::Queued);
         }
         let asker = shared.main_agent().ok_or(TellError::Ended)?;
         let mail = Mail { id, from: PERSON.to_owned(), text, team: None };
         let call = ToolUseId::new(format!("user_{id}"));
         let resumed = spawn::resume(shared, &asker, &task, call, &mail);
         resumed.map_err(|error| TellError::Resume(error.into()))?;
-        Ok(Told::Resumed)
+        Ok(MessageRoute::Resumed)
     }
 
     /// Enters an agent that is no longer in memory, so that it can be told something.

@@ -21,7 +21,7 @@ use crate::definition::rules::SessionMode;
 use crate::delegate::spawn::panic_words;
 use crate::policy::broker::Answerer;
 use crate::toolset::toolbox::ToolUnavailable;
-use crate::turn::dispatch::{Company, Dispatched};
+use crate::turn::dispatch::{CallGrouping, CallResult};
 
 /// The main agent's built-in tools, for another program to call.
 pub struct ToolServer {
@@ -123,9 +123,9 @@ impl ToolServer {
             async { if prepared.is_read_only() { None } else { Some(self.turn.lock().await) } };
         Ok(reply(tokio::select! {
             biased;
-            () = cancel.cancelled() => Dispatched::not_begun(&call.id),
+            () = cancel.cancelled() => CallResult::not_begun(&call.id),
             turn = turn => {
-                let dispatched = dispatch.run(&call, prepared, Company::WithOthers, cancel).await;
+                let dispatched = dispatch.run(&call, prepared, CallGrouping::WithOthers, cancel).await;
                 drop(turn);
                 dispatched
             }
@@ -140,7 +140,7 @@ impl ToolServer {
 }
 
 /// The result, with what hooks say beside it: there is no other way to tell the caller.
-fn reply(dispatched: Dispatched) -> ToolReply {
+fn reply(dispatched: CallResult) -> ToolReply {
     let aside = dispatched.aside;
     let stopped = aside.stop.is_some();
     let stop = aside.stop.map(|reason| format!("A hook wants the work to stop: {reason}"));

@@ -26,7 +26,7 @@ use self::fork::Forker;
 use crate::agent::Agent;
 use crate::agent::builder::AGENT_TOOL;
 use crate::agent::listing::Listing;
-use crate::agent::meant::given;
+use crate::agent::name_lookup::given;
 use crate::agent::shared::Shared;
 use crate::agent::task::{End, Stopper, Task};
 use crate::definition::builtin::FORK;
@@ -109,7 +109,7 @@ impl AgentTool {
 }
 
 /// The result of a started agent.
-pub(crate) struct Launched {
+pub(crate) struct LaunchResult {
     task: Arc<Task>,
     /// `None` while it works in the background.
     end: Option<Arc<End>>,
@@ -120,7 +120,7 @@ pub(crate) struct Launched {
 #[error("{0}")]
 pub(crate) struct CutOff(String);
 
-impl Launched {
+impl LaunchResult {
     /// The result for the model that started it.
     pub(crate) fn for_model(&self, caller: &Agent) -> Result<ToolOutput, ToolError> {
         match &self.end {
@@ -147,7 +147,7 @@ async fn carry_out(
     caller: &Arc<Agent>,
     launch: Launch,
     context: &ToolContext,
-) -> Result<Launched, ToolError> {
+) -> Result<LaunchResult, ToolError> {
     let in_background = launch.spec.in_background;
     let (task, end) = spawn(shared, caller, launch)
         .map_err(|error| ToolError::failed(format!("the agent could not be started: {error}")))?;
@@ -155,7 +155,7 @@ async fn carry_out(
         Some(end) if !in_background => wait(shared, caller, &task, end, context).await,
         _ => None,
     };
-    Ok(Launched { task, end })
+    Ok(LaunchResult { task, end })
 }
 
 /// Carries out a task that a person gives, by a fork of the agent at the point that it keeps.
@@ -164,7 +164,7 @@ pub(crate) async fn carry_out_subtask(
     caller: &Arc<Agent>,
     task: &str,
     context: &ToolContext,
-) -> Result<Launched, ToolError> {
+) -> Result<LaunchResult, ToolError> {
     let input = AgentInput {
         description: title(task),
         prompt: task.to_owned(),
@@ -182,7 +182,7 @@ pub(crate) async fn carry_out_skill(
     caller: &Arc<Agent>,
     skill: &InvokedSkill,
     context: &ToolContext,
-) -> Result<Launched, ToolError> {
+) -> Result<LaunchResult, ToolError> {
     let definition = &skill.definition;
     let rules = &shared.delegation.rules;
     let wants = definition.background.as_ref().is_some_and(|it| it.value);

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::agent::Agent;
-use crate::agent::isolation::entered::{EnterError, EnteredPlace, Wanted, usual_name};
+use crate::agent::isolation::entered::{EnterError, EnteredPlace, RequestedWorktree, usual_name};
 use crate::agent::shared::Shared;
 
 /// Moves your work to a git worktree: a checkout and a branch of its own. Use it only if the user asks for a worktree;
@@ -79,13 +79,21 @@ impl Tool for EnterWorktree {
             (Some(_), Some(_)) => Err(EnterError::Both),
             (_, Some(path)) => {
                 let path = context.workspace.absolute(path);
-                Box::pin(isolator.enter_worktree(&self.0, Wanted::Path(&path), &context.cancel))
-                    .await
+                Box::pin(isolator.enter_worktree(
+                    &self.0,
+                    RequestedWorktree::Path(&path),
+                    &context.cancel,
+                ))
+                .await
             }
             (_, None) => {
                 let name = self.name(&input)?;
-                Box::pin(isolator.enter_worktree(&self.0, Wanted::Name(&name), &context.cancel))
-                    .await
+                Box::pin(isolator.enter_worktree(
+                    &self.0,
+                    RequestedWorktree::Name(&name),
+                    &context.cancel,
+                ))
+                .await
             }
         };
         let place =

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::agent::Agent;
 use crate::agent::builder::SKILL_TOOL;
-use crate::agent::meant::skill_name;
+use crate::agent::name_lookup::skill_name;
 use crate::tools::agent_tool::carry_out_skill;
 use crate::turn::skill::{FOLLOW, Invoker, KNOWN_TEXT, find, invoke};
 

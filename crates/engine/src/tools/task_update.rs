@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use centurion_hooks::events::TaskCompleted;
 use centurion_permissions::Access;
-use centurion_team::{Status, TaskNumber, TaskRequest, TeamName, Updated};
+use centurion_team::{Status, TaskNumber, TaskRequest, TeamName, UpdatedTask};
 use centurion_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -137,7 +137,7 @@ impl TaskUpdate {
 }
 
 /// The text for the model.
-fn told(updated: &Updated) -> String {
+fn told(updated: &UpdatedTask) -> String {
     let id = updated.task.id;
     if updated.fields.is_empty() {
         return format!("Task #{id} is so already.");
@@ -152,7 +152,7 @@ fn told(updated: &Updated) -> String {
     text
 }
 
-fn data(updated: &Updated) -> Value {
+fn data(updated: &UpdatedTask) -> Value {
     let mut data = json!({
         "success": true,
         "taskId": updated.task.id.to_string(),

@@ -146,7 +146,7 @@ impl Tool for WebSearch {
         };
         let answer = answer
             .map_err(|error| ToolError::failed(format!("the web was not searched: {error}")))?;
-        let found = Found::read(&answer);
+        let found = SearchContents::read(&answer);
         shared.usage.searches.fetch_add(found.searches, Ordering::Relaxed);
         if let (true, Some(why)) = (found.results.is_empty(), found.failure) {
             return Err(ToolError::failed(format!("the search failed: {why}")));
@@ -188,7 +188,7 @@ impl WebSearch {
 
 /// The contents of an answer with searches in it.
 #[derive(Debug, Default)]
-struct Found {
+struct SearchContents {
     searches: u32,
     /// The hits and the model's words, as hosts read them.
     results: Vec<Value>,
@@ -214,19 +214,19 @@ enum SearchBlock {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum SearchResult {
-    Hits(Vec<Hit>),
+    Hits(Vec<SearchHit>),
     Failed { error_code: String },
 }
 
 #[derive(Deserialize)]
-struct Hit {
+struct SearchHit {
     #[serde(default)]
     title: String,
     url: String,
     page_age: Option<String>,
 }
 
-impl Found {
+impl SearchContents {
     fn read(answer: &Answer) -> Self {
         let mut found = Self::default();
         let mut lines = Vec::new();
@@ -270,8 +270,8 @@ impl Found {
             SearchBlock::ServerToolUse {} => self.searches += 1,
             SearchBlock::WebSearchToolResult { tool_use_id, content: SearchResult::Hits(hits) } => {
                 let room = MOST_HITS.saturating_sub(lines.len());
-                let hits: Vec<Hit> = hits.into_iter().take(room).collect();
-                for Hit { title, url, page_age } in &hits {
+                let hits: Vec<SearchHit> = hits.into_iter().take(room).collect();
+                for SearchHit { title, url, page_age } in &hits {
                     let age = page_age.as_ref().map(|age| format!(" ({age})")).unwrap_or_default();
                     lines.push(format!("{}. {title}{age}: {url}", lines.len() + 1));
                 }

@@ -22,7 +22,7 @@ use indexmap::{IndexMap, IndexSet};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
-pub(crate) use self::announce::{Announced, KnownServers};
+pub(crate) use self::announce::{Announcements, KnownServers};
 pub(crate) use self::expand::Expansion;
 pub use self::patience::ServerPatience;
 pub use self::require::{REQUIRED_PATIENCE, RequireError, UnusableServer};
@@ -30,7 +30,7 @@ use self::resources::{ListMcpResources, ReadMcpResource};
 use self::search::ToolSearch;
 use crate::policy::broker::AskedServer;
 use crate::policy::permissions::Permissions;
-use crate::toolset::toolbox::Served;
+use crate::toolset::toolbox::ServerTools;
 
 /// About how many bytes of a tool's definition make a token.
 const BYTES_PER_TOKEN: usize = 4;
@@ -66,7 +66,7 @@ pub(crate) struct Servers {
     /// The parent, whose servers the agent has beside its own. `None` for the main agent.
     parent: Option<Arc<Servers>>,
     /// Its own. It is locked on its own: no lock of a parent is taken while it is held.
-    state: Mutex<Held>,
+    state: Mutex<ServerTable>,
     deferral: Deferral,
 }
 
@@ -82,7 +82,7 @@ pub struct WithheldServer {
 }
 
 #[derive(Default)]
-struct Held {
+struct ServerTable {
     connections: Vec<Connection>,
     /// Never started.
     withheld: Vec<WithheldServer>,
@@ -118,7 +118,7 @@ pub fn public_source(server: &McpServer) -> &'static str {
 
 impl Servers {
     pub(crate) fn new(connections: Vec<Connection>, deferral: Deferral) -> Arc<Self> {
-        let state = Mutex::new(Held { connections, ..Held::default() });
+        let state = Mutex::new(ServerTable { connections, ..ServerTable::default() });
         Arc::new(Self { parent: None, state, deferral })
     }
 
@@ -130,7 +130,7 @@ impl Servers {
         withheld: Vec<WithheldServer>,
         asked_tools: Vec<String>,
     ) -> Arc<Self> {
-        let held = Held { connections, withheld, asked_tools, ..Held::default() };
+        let held = ServerTable { connections, withheld, asked_tools, ..ServerTable::default() };
         Arc::new(Self { parent: None, state: Mutex::new(held), deferral })
     }
 
@@ -146,7 +146,7 @@ impl Servers {
         held.withheld.iter().filter(|it| !is_there(&it.name)).cloned().collect()
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, ServerTable> {
         self.state.lock()
     }
 
@@ -217,7 +217,7 @@ impl Servers {
 
     /// The servers of a child: these, as they are at each moment, and its own. It looks for tools by itself.
     pub(crate) fn child(self: &Arc<Self>, own: Vec<Connection>) -> Arc<Self> {
-        let state = Mutex::new(Held { connections: own, ..Held::default() });
+        let state = Mutex::new(ServerTable { connections: own, ..ServerTable::default() });
         Arc::new(Self { parent: Some(Arc::clone(self)), state, deferral: self.deferral })
     }
 
@@ -251,10 +251,10 @@ impl Servers {
     }
 
     /// The tools that the servers bring to an agent whose model has a window of this many tokens.
-    pub(crate) fn serve(self: &Arc<Self>, permissions: &Permissions, window: u64) -> Served {
+    pub(crate) fn serve(self: &Arc<Self>, permissions: &Permissions, window: u64) -> ServerTools {
         let mut kept: IndexMap<String, Arc<dyn DynTool>> = IndexMap::new();
         let mut deferrable: IndexMap<String, Arc<dyn DynTool>> = IndexMap::new();
-        let mut served = Served::default();
+        let mut served = ServerTools::default();
         let mut has_resources = false;
         for connection in self.active().into_iter().filter(may_answer) {
             has_resources |=

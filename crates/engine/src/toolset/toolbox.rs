@@ -98,7 +98,7 @@ pub(crate) struct Toolbox {
     /// The tools of the program and of the run itself.
     own: IndexMap<String, Arc<dyn DynTool>>,
     /// The tools of servers. They come after the others: a server that comes or goes moves none of them.
-    served: Served,
+    served: ServerTools,
     /// The view that selects the agent's tools.
     view: ToolView,
     /// The reason why a tool that exists is not here.
@@ -167,7 +167,7 @@ impl SpecCache {
 
 /// The tools of servers at one moment.
 #[derive(Default)]
-pub(crate) struct Served {
+pub(crate) struct ServerTools {
     pub(crate) offered: IndexMap<String, Arc<dyn DynTool>>,
     /// Named to the model, but not offered before it asks for them.
     pub(crate) deferred: BTreeSet<String>,
@@ -199,7 +199,7 @@ impl Toolbox {
             }
         }
         let specs = ToolSpecs::new(Vec::new());
-        let served = Served::default();
+        let served = ServerTools::default();
         let mut toolbox =
             Self { own, served, view, withheld, specs, fixed: None, cache, listing_hash };
         toolbox.render();
@@ -211,7 +211,7 @@ impl Toolbox {
         let own = tools.iter().map(|tool| (tool.name().to_owned(), Arc::clone(tool))).collect();
         Self {
             own,
-            served: Served::default(),
+            served: ServerTools::default(),
             view: ToolView::Exact(Arc::default()),
             withheld: HashMap::new(),
             specs: ToolSpecs::new(Vec::new()),
@@ -289,7 +289,7 @@ impl Toolbox {
     }
 
     /// Updates the tools of servers, as far as the agent has them.
-    pub(crate) fn serve(&mut self, mut served: Served) {
+    pub(crate) fn serve(&mut self, mut served: ServerTools) {
         served.offered.retain(|name, _| self.view.admits(name).is_ok());
         served.deferred.retain(|name| self.view.admits(name).is_ok());
         if served.offered.is_empty() && self.served.offered.is_empty() {
@@ -307,7 +307,7 @@ impl Toolbox {
         &self.view
     }
 
-    pub(crate) fn served(&self) -> &Served {
+    pub(crate) fn served(&self) -> &ServerTools {
         &self.served
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::agent::shared::Shared;
 use crate::message::queue::Item;
-use crate::turn::typed::{BUILT_IN_COMMANDS, Typed, is_built_in};
+use crate::turn::typed_command::{BUILT_IN_COMMANDS, TypedLine, is_built_in};
 
 /// The most commands that are suggested for an unknown one.
 const MOST_NEAR: usize = 3;
@@ -73,17 +73,17 @@ fn typable(skills: &SkillCatalog) -> impl Iterator<Item = &SkillEntry> {
 }
 
 /// The command that an item is; `None` for other text, and in a session without commands.
-pub(crate) fn command_of<'i>(shared: &Shared, item: &'i Item) -> Option<Typed<'i>> {
-    Typed::text_of_item(item).and_then(|text| read_command(shared, text))
+pub(crate) fn command_of<'i>(shared: &Shared, item: &'i Item) -> Option<TypedLine<'i>> {
+    TypedLine::text_of_item(item).and_then(|text| read_command(shared, text))
 }
 
 /// The command that a text begins with; `None` for other text, and in a session without commands.
-pub(crate) fn read_command<'t>(shared: &Shared, text: &'t str) -> Option<Typed<'t>> {
+pub(crate) fn read_command<'t>(shared: &Shared, text: &'t str) -> Option<TypedLine<'t>> {
     let definitions = &shared.delegation.definitions;
     if !text.trim_start().starts_with('/') || !definitions.has_commands() {
         return None;
     }
-    Typed::read_among(text, &definitions.skills())
+    TypedLine::read_among(text, &definitions.skills())
 }
 
 /// The answer to an unknown command, with the names that were probably meant.

@@ -27,10 +27,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::hooked::Leave;
-pub(crate) use self::hooked::{Aside, Company, text_of};
+pub(crate) use self::hooked::{CallGrouping, HookOutput, text_of};
 use crate::agent::Agent;
-use crate::agent::meant;
 use crate::agent::member_frames::CallDenied;
+use crate::agent::name_lookup;
 use crate::policy::broker::{Ask, AskReason, AskingAgent, Broker, Reply};
 use crate::policy::permissions::Remember;
 use crate::toolset::toolbox::Toolbox;
@@ -68,7 +68,7 @@ struct Question {
 }
 
 /// The end of a call.
-pub(crate) struct Dispatched {
+pub(crate) struct CallResult {
     pub result: ToolResult,
     /// The structured form for hosts and transcripts.
     pub data: Value,
@@ -81,10 +81,10 @@ pub(crate) struct Dispatched {
     /// True if a hook put the call off: it has no result yet.
     pub is_deferred: bool,
     /// The output of hooks beside the result.
-    pub aside: Aside,
+    pub aside: HookOutput,
 }
 
-impl Dispatched {
+impl CallResult {
     /// A call that did what it was to do.
     fn done(call: &ToolUse, output: ToolOutput, access: &Access) -> Self {
         let result = ToolResult { id: call.id.clone(), content: output.content, is_error: false };
@@ -99,7 +99,7 @@ impl Dispatched {
             denied: None,
             is_cut_short: false,
             is_deferred: false,
-            aside: Aside::default(),
+            aside: HookOutput::default(),
         }
     }
 
@@ -113,7 +113,7 @@ impl Dispatched {
             denied: None,
             is_cut_short: false,
             is_deferred: false,
-            aside: Aside::default(),
+            aside: HookOutput::default(),
         }
     }
 
@@ -145,7 +145,7 @@ impl Dispatched {
 
 impl Dispatch {
     /// Finds the tool and reads the input. What cannot run has its result already.
-    pub(crate) fn prepare(&self, call: &ToolUse) -> Result<Box<dyn PreparedCall>, Box<Dispatched>> {
+    pub(crate) fn prepare(&self, call: &ToolUse) -> Result<Box<dyn PreparedCall>, Box<CallResult>> {
         self.toolbox
             .get(&call.name)
             .map_err(|error| {
@@ -155,7 +155,7 @@ impl Dispatch {
             .map_err(|reason| {
                 let reason = contain(&reason);
                 let message = format!("<tool_use_error>Error: {reason}</tool_use_error>");
-                Box::new(Dispatched::error(&call.id, message))
+                Box::new(CallResult::error(&call.id, message))
             })
     }
 
@@ -164,9 +164,9 @@ impl Dispatch {
         &self,
         call: &ToolUse,
         prepared: Box<dyn PreparedCall>,
-        company: Company,
+        company: CallGrouping,
         cancel: &CancellationToken,
-    ) -> Dispatched {
+    ) -> CallResult {
         self.run_with(call, prepared, company, Asking::Allowed, cancel).await
     }
 
@@ -176,8 +176,8 @@ impl Dispatch {
         call: &ToolUse,
         prepared: Box<dyn PreparedCall>,
         cancel: &CancellationToken,
-    ) -> Dispatched {
-        self.run_with(call, prepared, Company::Alone, Asking::Never, cancel).await
+    ) -> CallResult {
+        self.run_with(call, prepared, CallGrouping::Alone, Asking::Never, cancel).await
     }
 
     /// The same for a call of another program, which its host brings: it is decided about as the agent's own calls are, but
@@ -187,10 +187,10 @@ impl Dispatch {
         call: &ToolUse,
         prepared: Box<dyn PreparedCall>,
         cancel: &CancellationToken,
-    ) -> Dispatched {
+    ) -> CallResult {
         let context = self.context(call, Asking::Allowed, cancel);
-        let mut aside = Aside { company: Company::Alone, ..Aside::default() };
-        let ready = Ready::new(Cow::Borrowed(call), prepared, &context);
+        let mut aside = HookOutput { company: CallGrouping::Alone, ..HookOutput::default() };
+        let ready = ReadyCall::new(Cow::Borrowed(call), prepared, &context);
         let permitted = async {
             let ready = self.permit(ready, Asking::Allowed, &context, &mut aside).await?;
             if ready.is_approved || !self.agent.has_rules_of_skills() {
@@ -214,19 +214,19 @@ impl Dispatch {
         &self,
         call: &ToolUse,
         prepared: Box<dyn PreparedCall>,
-        company: Company,
+        company: CallGrouping,
         asking: Asking,
         cancel: &CancellationToken,
-    ) -> Dispatched {
+    ) -> CallResult {
         let context = self.context(call, asking, cancel);
-        let mut aside = Aside { company, ..Aside::default() };
+        let mut aside = HookOutput { company, ..HookOutput::default() };
         if let Some(lead) = self.agent.shared.upgrade().and_then(|it| it.delegation.lead.clone()) {
             let led = self.run_led(&lead, call, prepared, asking, (aside, context));
             let mut dispatched = Box::pin(led).await;
             contain_parts(&mut dispatched.result.content);
             return dispatched;
         }
-        let ready = Ready::new(Cow::Borrowed(call), prepared, &context);
+        let ready = ReadyCall::new(Cow::Borrowed(call), prepared, &context);
         let mut dispatched = match self.permit(ready, asking, &context, &mut aside).await {
             Ok(permitted) => self.execute(permitted, context, &mut aside).await,
             Err(refused) => *refused,
@@ -251,11 +251,11 @@ impl Dispatch {
     /// Runs a call that may, and lets hooks see its result.
     async fn execute(
         &self,
-        ready: Ready<'_>,
+        ready: ReadyCall<'_>,
         mut context: ToolContext,
-        aside: &mut Aside,
-    ) -> Dispatched {
-        let Ready { call, prepared, access, is_approved } = ready;
+        aside: &mut HookOutput,
+    ) -> CallResult {
+        let ReadyCall { call, prepared, access, is_approved } = ready;
         if let (Access::External { only_reads: false }, Some(worktree)) =
             (&access, &self.agent.isolation)
         {
@@ -279,16 +279,16 @@ impl Dispatch {
             Err(ToolError::failed(format!("{} broke while it ran; try another way", call.name)))
         });
         let dispatched = match outcome {
-            Ok(output) => Dispatched::done(&call, output, &access),
-            Err(ToolError::Cancelled { partial: None }) => Dispatched::cut_short(&call.id),
-            Err(ToolError::Cancelled { partial: Some(partial) }) => Dispatched {
+            Ok(output) => CallResult::done(&call, output, &access),
+            Err(ToolError::Cancelled { partial: None }) => CallResult::cut_short(&call.id),
+            Err(ToolError::Cancelled { partial: Some(partial) }) => CallResult {
                 is_cut_short: true,
-                ..Dispatched::error(&call.id, format!("{CUT_SHORT} Until then:\n{partial}"))
+                ..CallResult::error(&call.id, format!("{CUT_SHORT} Until then:\n{partial}"))
             },
             Err(ToolError::FailedWith { message, data }) => {
-                Dispatched { data, ..Dispatched::error(&call.id, message) }
+                CallResult { data, ..CallResult::error(&call.id, message) }
             }
-            Err(error) => Dispatched::error(&call.id, error.to_string()),
+            Err(error) => CallResult::error(&call.id, error.to_string()),
         };
         let mut dispatched = self.after(&call, &access, dispatched, started.elapsed(), aside).await;
         self.moved(&stood, aside).await;
@@ -301,18 +301,18 @@ impl Dispatch {
     /// what it may touch.
     async fn permit<'a>(
         &self,
-        ready: Ready<'a>,
+        ready: ReadyCall<'a>,
         asking: Asking,
         context: &ToolContext,
-        aside: &mut Aside,
-    ) -> Result<Ready<'a>, Box<Dispatched>> {
+        aside: &mut HookOutput,
+    ) -> Result<ReadyCall<'a>, Box<CallResult>> {
         let (ready, leave) = self.before(ready, context, aside).await?;
         let decision = self.judge(&ready);
         let id = &ready.call.id;
         let question = |reason, is_for_person| Question { reason, is_for_person };
         let question = match (decision.verdict, leave) {
             (Verdict::Deny, _) => {
-                return Err(Box::new(Dispatched::denied(id, (&decision.reason).into(), false)));
+                return Err(Box::new(CallResult::denied(id, (&decision.reason).into(), false)));
             }
             (Verdict::Allow, Leave::Usual | Leave::Granted)
                 if !self.toolbox.needs_a_person(&ready.call.name) =>
@@ -336,7 +336,7 @@ impl Dispatch {
             }
         };
         if asking == Asking::Never {
-            return Err(Box::new(Dispatched::denied(id, question.reason, false)));
+            return Err(Box::new(CallResult::denied(id, question.reason, false)));
         }
         let ready = self.approved(ready, question, context, aside).await?;
         // A yes answers the question, not a denial: the input may be another one by now, and so may the
@@ -344,7 +344,7 @@ impl Dispatch {
         let decision = self.judge(&ready);
         if decision.verdict == Verdict::Deny {
             let reason = AskReason::from(&decision.reason);
-            return Err(Box::new(Dispatched::denied(&ready.call.id, reason, false)));
+            return Err(Box::new(CallResult::denied(&ready.call.id, reason, false)));
         }
         Ok(ready)
     }
@@ -352,11 +352,11 @@ impl Dispatch {
     /// Puts the call to hooks that answer in a person's place, then to a person.
     async fn approved<'a>(
         &self,
-        ready: Ready<'a>,
+        ready: ReadyCall<'a>,
         question: Question,
         context: &ToolContext,
-        aside: &mut Aside,
-    ) -> Result<Ready<'a>, Box<Dispatched>> {
+        aside: &mut HookOutput,
+    ) -> Result<ReadyCall<'a>, Box<CallResult>> {
         let kind = question.reason.kind;
         let (named, meant) = (self.named(&ready.call), self.target_names(&ready.call));
         let suggestions = self.agent.permissions.suggest(&ready.as_call(named.as_deref(), &meant));
@@ -389,22 +389,22 @@ impl Dispatch {
     /// Applies the reply of a person to the call, about which was asked for a reason of this kind.
     async fn settled<'a>(
         &self,
-        ready: Ready<'a>,
+        ready: ReadyCall<'a>,
         reply: Reply,
         kind: &'static str,
         context: &ToolContext,
-        aside: &mut Aside,
-    ) -> Result<Ready<'a>, Box<Dispatched>> {
+        aside: &mut HookOutput,
+    ) -> Result<ReadyCall<'a>, Box<CallResult>> {
         match reply {
             // The call may touch what the question named, wherever links lead by now.
             Reply::Allowed { input: None, remember } => {
                 self.remember(&remember);
-                Ok(Ready { is_approved: true, ..ready })
+                Ok(ReadyCall { is_approved: true, ..ready })
             }
             Reply::Allowed { input: Some(input), remember } => {
                 self.remember(&remember);
                 let ready = self.rewritten(ready, input, context)?;
-                Ok(Ready { is_approved: true, ..ready })
+                Ok(ReadyCall { is_approved: true, ..ready })
             }
             Reply::HostDenied { reason, interrupt } => {
                 let reply = Reply::Denied { reason, interrupt };
@@ -421,27 +421,27 @@ impl Dispatch {
                 let reason =
                     if may_retry { format!("{reason}; you may try again") } else { reason };
                 let reason = AskReason { kind, ..AskReason::other(reason) };
-                Err(Box::new(Dispatched::denied(&ready.call.id, reason, interrupt)))
+                Err(Box::new(CallResult::denied(&ready.call.id, reason, interrupt)))
             }
-            Reply::Cancelled => Err(Box::new(Dispatched::not_begun(&ready.call.id))),
+            Reply::Cancelled => Err(Box::new(CallResult::not_begun(&ready.call.id))),
         }
     }
 
     /// The same call with another input, which is read like the first one.
     fn rewritten<'a>(
         &self,
-        ready: Ready<'a>,
+        ready: ReadyCall<'a>,
         input: Box<RawValue>,
         context: &ToolContext,
-    ) -> Result<Ready<'a>, Box<Dispatched>> {
+    ) -> Result<ReadyCall<'a>, Box<CallResult>> {
         let call = ToolUse { input, ..ready.call.into_owned() };
         let prepared = self.prepare(&call)?;
-        Ok(Ready::new(Cow::Owned(call), prepared, context))
+        Ok(ReadyCall::new(Cow::Owned(call), prepared, context))
     }
 
     /// Tells whether a command that nothing else allows may run because it is confined. Rules that ask, critical
     /// removals and protected places still ask.
-    async fn is_confined(&self, ready: &Ready<'_>, decision: &Decision) -> bool {
+    async fn is_confined(&self, ready: &ReadyCall<'_>, decision: &Decision) -> bool {
         #[derive(Deserialize)]
         struct Input {
             #[serde(default, rename = "dangerouslyDisableSandbox")]
@@ -472,7 +472,7 @@ impl Dispatch {
         }
     }
 
-    fn judge(&self, ready: &Ready<'_>) -> Decision {
+    fn judge(&self, ready: &ReadyCall<'_>) -> Decision {
         let (named, meant) = (self.named(&ready.call), self.target_names(&ready.call));
         let call = ready.as_call(named.as_deref(), &meant);
         let sharers = match call.access {
@@ -495,8 +495,8 @@ impl Dispatch {
     /// All names of the agent that a call would start, or of the skill that it would invoke.
     fn target_names(&self, call: &ToolUse) -> Vec<String> {
         match canonical_tool_name(&call.name) {
-            "Agent" => meant::names_for_call(&self.agent, &call.input),
-            "Skill" => meant::skill_names_for_call(&self.agent, &call.input),
+            "Agent" => name_lookup::names_for_call(&self.agent, &call.input),
+            "Skill" => name_lookup::skill_names_for_call(&self.agent, &call.input),
             _ => Vec::new(),
         }
     }
@@ -531,7 +531,7 @@ impl Dispatch {
 }
 
 /// A call whose input was read.
-struct Ready<'a> {
+struct ReadyCall<'a> {
     /// With the input that it will run with, which need not be the one that the model wrote.
     call: Cow<'a, ToolUse>,
     prepared: Box<dyn PreparedCall>,
@@ -540,14 +540,14 @@ struct Ready<'a> {
     is_approved: bool,
 }
 
-impl<'c> Ready<'c> {
+impl<'c> ReadyCall<'c> {
     fn new(call: Cow<'c, ToolUse>, prepared: Box<dyn PreparedCall>, context: &ToolContext) -> Self {
         let access = prepared.access(context);
         Self { call, prepared, access, is_approved: false }
     }
 }
 
-impl Ready<'_> {
+impl ReadyCall<'_> {
     /// As the rules see it.
     fn as_call<'a>(&'a self, named: Option<&'a Path>, meant: &'a [String]) -> Call<'a> {
         let (tool, input) = (self.call.name.as_str(), Some(&*self.call.input));

@@ -12,11 +12,10 @@ mod compact;
 mod context_parts;
 mod conversation_state;
 mod deliver;
-mod early;
-mod fit;
+mod early_blocks;
+mod fit_results;
 mod foreground;
 mod goal;
-mod partial;
 mod progress;
 mod record;
 mod refused;
@@ -24,6 +23,7 @@ mod request;
 mod run;
 mod skills;
 mod stop;
+mod stream_events;
 mod title;
 mod worktree;
 
@@ -40,9 +40,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::call_summary::PendingSummary;
 use self::compact::compaction_asked;
-use self::early::EarlyBlocks;
+use self::early_blocks::EarlyBlocks;
 pub(crate) use self::run::{ProviderFailure, Run};
-use crate::agent::fork_point::{Cached, Inheritance};
+use crate::agent::fork_point::{CachedPrefix, Inheritance};
 use crate::agent::listing::Listing;
 use crate::agent::shared::Shared;
 use crate::agent::task::Task;
@@ -52,7 +52,7 @@ use crate::message::queue::Item;
 use crate::toolset::servers::KnownServers;
 use crate::toolset::structured::{REMINDER, STRUCTURED_OUTPUT, StructuredOutput};
 use crate::turn::commands::command_of;
-use crate::turn::dispatch::{Aside, Dispatch};
+use crate::turn::dispatch::{Dispatch, HookOutput};
 use crate::turn::skill::is_for_program;
 use centurion_journal::transcript::{Loaded, Standing};
 use centurion_journal::{Journal, JournalError};
@@ -79,7 +79,7 @@ pub(crate) struct Driver {
     pub(crate) standing: Standing,
     pub(crate) window: WindowState,
     /// The part of a fork's first request that the provider should read from its cache.
-    pub(crate) cached: Option<Cached>,
+    pub(crate) cached: Option<CachedPrefix>,
     pub(crate) unanswered: UnansweredCalls,
     /// The call that a hook deferred; it runs before anything else.
     pub(crate) deferred: Option<ToolUse>,
@@ -89,7 +89,7 @@ pub(crate) struct Driver {
     /// The provider's token count of the last request, and our own estimate of the same history.
     pub(crate) counted: Option<(u64, usize)>,
     /// The output of hooks of the session's start and the like, for the next message.
-    pub(crate) aside: Aside,
+    pub(crate) aside: HookOutput,
     pub(crate) known_servers: KnownServers,
     /// Blocks that observers saw before their answer was whole.
     pub(crate) early: EarlyBlocks,
@@ -222,7 +222,7 @@ impl Driver {
             structured: None,
             memory: None,
             counted: None,
-            aside: Aside::default(),
+            aside: HookOutput::default(),
             known_servers: KnownServers::default(),
             early: EarlyBlocks::default(),
             call_summary: None,

@@ -24,7 +24,7 @@ pub struct MessageBreakdown {
 }
 
 #[derive(Deserialize)]
-struct Said<'a> {
+struct RecordedMessage<'a> {
     role: &'a str,
     #[serde(borrow)]
     content: Vec<&'a RawValue>,
@@ -56,7 +56,7 @@ fn of(conversation: &Conversation) -> MessageBreakdown {
         let wire = message.wire();
         // In a request a comma stands before each.
         let wire = wire.strip_prefix(b",").unwrap_or(wire);
-        let Ok(said) = serde_json::from_slice::<Said<'_>>(wire) else { continue };
+        let Ok(said) = serde_json::from_slice::<RecordedMessage<'_>>(wire) else { continue };
         for part in said.content {
             let tokens = part.get().len() as u64 / 4;
             if let Ok(part) = serde_json::from_str::<SaidPart>(part.get()) {

@@ -7,7 +7,7 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
-use crate::agent::fork_point::Cached;
+use crate::agent::fork_point::CachedPrefix;
 use crate::agent::shared::Shared;
 use crate::turn::context_usage::context_usage;
 
@@ -81,7 +81,7 @@ impl Switch<'_> {
             context_tokens,
             prompt_cache_warm: point
                 .and_then(|it| it.cached)
-                .is_some_and(|it| Cached::is_fresh(&it)),
+                .is_some_and(|it| CachedPrefix::is_fresh(&it)),
             cache_ttl: "5m",
             estimated_cache_write_usd: context_tokens as f64 * info.prices.cache_write / 1e6,
             pricing: if info.is_estimate { "default" } else { "catalog" },

@@ -11,7 +11,7 @@ use centurion_protocol::{
 
 /// A part of a conversation that a provider refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum RefusedPart {
     /// Thinking. That of all answers goes: providers want the thinking of a turn whole or not at all, and where one
     /// signature is not theirs, the others seldom are.
     Thinking,
@@ -58,7 +58,7 @@ pub(crate) fn is_about_conversation(reason: &str) -> bool {
     !OTHER_FIELDS.iter().any(|field| reason.starts_with(field))
 }
 
-impl Refused {
+impl RefusedPart {
     /// Reads a refusal: the block that it names, or the newest that it can mean. `None` if it means none.
     pub(crate) fn read(conversation: &Conversation, reason: &str) -> Option<Self> {
         if !is_about_conversation(reason) {
@@ -216,7 +216,7 @@ pub(crate) fn without_media(conversation: &Conversation) -> Option<Conversation>
     if !conversation.iter().any(mentions_media) {
         return None;
     }
-    Refused::AllMedia.replaced(conversation, MEDIA_LEFT_OUT)
+    RefusedPart::AllMedia.replaced(conversation, MEDIA_LEFT_OUT)
 }
 
 /// The note in the place of a picture or document that would take too much room.
@@ -399,40 +399,44 @@ mod tests {
         for (reason, expected) in [
             (
                 "messages.0.content.1.image.source.base64: Could not process image",
-                Some(Refused::Media(at(0, 1))),
+                Some(RefusedPart::Media(at(0, 1))),
             ),
-            ("messages.4.content.0: image exceeds 5 MB maximum", Some(Refused::Media(at(4, 0)))),
-            ("messages.4.content.1: text is odd", Some(Refused::Block(at(4, 1)))),
+            (
+                "messages.4.content.0: image exceeds 5 MB maximum",
+                Some(RefusedPart::Media(at(4, 0))),
+            ),
+            ("messages.4.content.1: text is odd", Some(RefusedPart::Block(at(4, 1)))),
             (
                 "messages.1.content.1.tool_use.id: should match pattern",
-                Some(Refused::Call(at(1, 1))),
+                Some(RefusedPart::Call(at(1, 1))),
             ),
-            ("messages.2.content.0: content is odd", Some(Refused::Result(at(2, 0)))),
+            ("messages.2.content.0: content is odd", Some(RefusedPart::Result(at(2, 0)))),
             (
                 "messages.1.content.0: Invalid `signature` in `thinking` block",
-                Some(Refused::Thinking),
+                Some(RefusedPart::Thinking),
             ),
             (
                 "messages.1.content.0.type: Expected `thinking`, but found `tool_use`",
-                Some(Refused::Thinking),
+                Some(RefusedPart::Thinking),
             ),
-            ("Invalid signature", Some(Refused::Thinking)),
+            ("Invalid signature", Some(RefusedPart::Thinking)),
             ("messages.9.content.0: image", None),
             ("messages.4.content.7: image", None),
-            ("messages.99999999999999999999.content.0: image", Some(Refused::Media(at(4, 0)))),
-            ("Could not process image", Some(Refused::Media(at(4, 0)))),
+            ("messages.99999999999999999999.content.0: image", Some(RefusedPart::Media(at(4, 0)))),
+            ("Could not process image", Some(RefusedPart::Media(at(4, 0)))),
             ("thinking.budget_tokens: must be less than max_tokens", None),
             ("tools.3.custom.input_schema: invalid, see messages.4.content.1", None),
             ("max_tokens is too large", None),
         ] {
-            assert_eq!(Refused::read(&conversation(), reason), expected, "{reason}");
+            assert_eq!(RefusedPart::read(&conversation(), reason), expected, "{reason}");
         }
     }
 
     #[test]
     fn all_else_stays_as_it_was() {
         let before = conversation();
-        let after = Refused::Media(BlockPlace { message: 0, block: 1 }).replaced(&before, "gone");
+        let after =
+            RefusedPart::Media(BlockPlace { message: 0, block: 1 }).replaced(&before, "gone");
         let wires = |it: &Conversation| it.iter().map(|it| it.wire().clone()).collect::<Vec<_>>();
         let after = after.unwrap();
         assert_eq!(wires(&after)[1..], wires(&before)[1..]);
@@ -443,7 +447,7 @@ mod tests {
     fn a_call_goes_with_its_result_and_the_others_keep_theirs_in_front() {
         for place in [(1, 1), (2, 0)] {
             let place = BlockPlace { message: place.0, block: place.1 };
-            let after = Refused::Call(place).replaced(&conversation(), "gone").unwrap();
+            let after = RefusedPart::Call(place).replaced(&conversation(), "gone").unwrap();
             let values = values(&after);
             assert_eq!(values[1]["content"][1]["text"], "gone It was a call of Read.");
             assert_eq!(values[1]["content"][2]["id"], "b");
@@ -462,7 +466,7 @@ mod tests {
             for (message, it) in conversation.clone().iter().enumerate() {
                 for block in 0..it.blocks().len() {
                     let reason = format!("messages.{message}.content.{block}: no");
-                    let refused = Refused::read(&conversation, &reason).unwrap();
+                    let refused = RefusedPart::read(&conversation, &reason).unwrap();
                     if let Some(changed) = refused.replaced(&conversation, NOTE) {
                         conversation = changed;
                         steps += 1;
@@ -483,12 +487,12 @@ mod tests {
     fn all_of_a_kind_can_go_at_once() {
         let before = conversation();
         let place = BlockPlace { message: 1, block: 1 };
-        let plain = Refused::Call(place).widened().replaced(&before, NOTE).unwrap();
+        let plain = RefusedPart::Call(place).widened().replaced(&before, NOTE).unwrap();
         assert!(plain.iter().all(|message| message.calls().is_empty()));
-        let silent = Refused::Result(place).widened().replaced(&before, NOTE).unwrap();
+        let silent = RefusedPart::Result(place).widened().replaced(&before, NOTE).unwrap();
         assert!(!values(&silent)[2].to_string().contains("said"), "{:?}", values(&silent)[2]);
-        let blind = Refused::Media(place).widened().replaced(&before, NOTE).unwrap();
+        let blind = RefusedPart::Media(place).widened().replaced(&before, NOTE).unwrap();
         assert!(!blind.iter().any(mentions_media));
-        assert!(Refused::AllMedia.replaced(&blind, NOTE).is_none(), "nothing is left of it");
+        assert!(RefusedPart::AllMedia.replaced(&blind, NOTE).is_none(), "nothing is left of it");
     }
 }

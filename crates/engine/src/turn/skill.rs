@@ -26,7 +26,7 @@ use crate::agent::shared::Shared;
 use crate::toolset::toolbox::Toolbox;
 use crate::turn::dispatch::{Dispatch, text_of};
 use crate::turn::mention::{self, Attachment, Mentioning};
-use crate::turn::typed::{Typed, is_built_in};
+use crate::turn::typed_command::{TypedLine, is_built_in};
 
 /// The timeout of a command in a skill's text.
 const PATIENCE_MS: u64 = 120_000;
@@ -108,14 +108,14 @@ impl InvokedSkill {
 }
 
 /// Tells whether a typed command is carried out by the program or by an agent of its own, and not told to the model.
-pub(crate) fn is_for_program(shared: &Shared, typed: &Typed<'_>) -> bool {
+pub(crate) fn is_for_program(shared: &Shared, typed: &TypedLine<'_>) -> bool {
     is_built_in(typed.name) || forked(shared, typed).is_some()
 }
 
 /// The skill that a person typed and that an agent of its own carries out.
 pub(crate) fn forked(
     shared: &Shared,
-    typed: &Typed<'_>,
+    typed: &TypedLine<'_>,
 ) -> Option<(Arc<SkillCatalog>, Arc<SkillEntry>)> {
     if is_built_in(typed.name) {
         return None;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use centurion_permissions::Mode;
-use centurion_team::{Happened, Status, TaskList};
+use centurion_team::{TaskChange, Status, TaskList};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -269,7 +269,7 @@ fn tasks_keep_their_rules(stage: &Stage) {
         assert!(task.status != Status::InProgress || task.owner.is_some(), "{task:?}");
         let mut owner: Option<String> = None;
         for entry in list.history(task.id).unwrap() {
-            if let Happened::Changed { owner: new, .. } = &entry.what {
+            if let TaskChange::Changed { owner: new, .. } = &entry.what {
                 let is_lead = entry.by == "team-lead";
                 let is_free = owner.as_deref().is_none_or(|owner| owner == entry.by);
                 assert!(is_free || is_lead, "{} took {:?} of {owner:?}", entry.by, task.id);
@@ -277,7 +277,7 @@ fn tasks_keep_their_rules(stage: &Stage) {
                     owner = Some(new.clone()).filter(|name| !name.is_empty());
                 }
             }
-            if matches!(entry.what, Happened::Released { .. }) {
+            if matches!(entry.what, TaskChange::Released { .. }) {
                 owner = None;
             }
         }

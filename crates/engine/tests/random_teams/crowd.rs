@@ -11,7 +11,7 @@ use centurion_engine::Handle;
 use centurion_model::{EventStream, Provider, Request};
 use centurion_protocol::{StopReason, World};
 use centurion_team::{
-    Actor, Happened, LogEntry, NewTask, Status, TaskList, TaskNumber, TaskRequest,
+    Actor, TaskChange, LogEntry, NewTask, Status, TaskList, TaskNumber, TaskRequest,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -201,13 +201,13 @@ fn check_log(text: &str, tasks: usize) {
         // A worker that was killed may have left half a line.
         let Ok(entry) = serde_json::from_str::<LogEntry>(line) else { continue };
         match entry.what {
-            Happened::Created { id, .. } => drop(status.insert(id, (Status::Pending, None))),
-            Happened::Released { ids } => {
+            TaskChange::Created { id, .. } => drop(status.insert(id, (Status::Pending, None))),
+            TaskChange::Released { ids } => {
                 for id in ids {
                     status.insert(id, (Status::Pending, None));
                 }
             }
-            Happened::Changed { id, status: new, owner, add_blocked_by, .. } => {
+            TaskChange::Changed { id, status: new, owner, add_blocked_by, .. } => {
                 waits.entry(id).or_default().extend(add_blocked_by);
                 let now = status.get_mut(&id).unwrap();
                 let is_free = now.1.as_deref().is_none_or(|owner| owner == entry.by);

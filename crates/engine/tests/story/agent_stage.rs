@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use centurion_config::agents::{AgentSources, ProjectFolders};
-use centurion_config::settings::{LevelChoice, Standing};
+use centurion_config::settings::{LevelChoice, RepositoryTrust};
 use centurion_config::skills::SkillSources;
 use centurion_config::trust::ContentTrust;
 use centurion_engine::builtin::{self, Switches};
@@ -27,7 +27,7 @@ impl Bench {
         &mut self,
         change: impl Fn(&mut AgentOptions) + Send + Sync + 'static,
     ) {
-        self.knows_agents_of(|| ContentTrust::for_this_run(Standing::Full), change);
+        self.knows_agents_of(|| ContentTrust::for_this_run(RepositoryTrust::Full), change);
     }
 
     /// The same in a project that is not trusted.

@@ -13,7 +13,7 @@ use crate::effects::Effects;
 use crate::event::Event;
 use crate::input::{Common, EffortLevel, EventInput, ToolCall, compose, hook_name};
 use crate::output::{ElicitationAction, HookOutput, RequestDecision, ToolDecision};
-use crate::reply::{End, Ended, Reply};
+use crate::reply::{End, HandlerEnd, Reply};
 
 fn common() -> Common {
     Common {
@@ -44,7 +44,7 @@ fn say(event: Event, outputs: &[Value]) -> Vec<Reply> {
 
 fn exit(event: Event, code: i32, stdout: &str, stderr: &str) -> Vec<Reply> {
     let (stdout, stderr) = (stdout.to_owned(), stderr.to_owned());
-    let ended = Ended { stdout, stderr, exit_code: Some(code), end: End::Finished };
+    let ended = HandlerEnd { stdout, stderr, exit_code: Some(code), end: End::Finished };
     vec![Reply::read(event, "cmd".to_owned(), &ended)]
 }
 

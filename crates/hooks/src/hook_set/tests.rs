@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use centurion_config::settings::{Settings, SettingsSources, Standing};
+use centurion_config::settings::{RepositoryTrust, Settings, SettingsSources};
 use serde_json::json;
 
 use super::*;
@@ -250,19 +250,19 @@ fn settings_hooks_keep_file_and_line_and_wait_for_trust() {
     let load = |standing| HookSet::from_settings(&Settings::load(sources.clone(), standing));
     let labels =
         |set: &HookSet| told(set).into_iter().map(|(_, label, _)| label).collect::<Vec<_>>();
-    let set = load(Standing::Untrusted);
+    let set = load(RepositoryTrust::Untrusted);
     assert_eq!(labels(&set), ["user"]);
     assert!(problems(&set)[0].contains("repo/.claude/settings.json:1: these hooks do not run"));
-    let set = load(Standing::Partly);
+    let set = load(RepositoryTrust::Partly);
     assert_eq!((labels(&set), set.problems().len()), (vec!["project".into(), "user".into()], 0));
     let origin = set.handlers().next().unwrap().1.origin.to_string();
     assert!(origin.ends_with("repo/.claude/settings.json:2"), "{origin}");
     write("managed/managed-settings.json", "{\"allowManagedHooksOnly\": true}");
-    let set = load(Standing::Full);
+    let set = load(RepositoryTrust::Full);
     assert_eq!((set.len(), set.problems().len()), (0, 2));
     assert!(problems(&set)[0].contains("lets only managed hooks count"), "{:?}", set.problems());
     write("managed/managed-settings.json", "{\"strictPluginOnlyCustomization\": [\"hooks\"]}");
-    let set = load(Standing::Full);
+    let set = load(RepositoryTrust::Full);
     assert_eq!((set.len(), set.problems().len()), (0, 2));
     assert!(problems(&set)[0].contains("leaves hooks to plugins"), "{:?}", set.problems());
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn read(event: Event, code: Option<i32>, stdout: &str, stderr: &str) -> Reply {
-    let ended = Ended {
+    let ended = HandlerEnd {
         stdout: stdout.to_owned(),
         stderr: stderr.to_owned(),
         exit_code: code,
@@ -58,10 +58,10 @@ fn exit_code_two_blocks_only_what_can_be_blocked() {
 
 #[test]
 fn what_did_not_end_says_nothing_or_why() {
-    let cancelled = Ended { end: End::Cancelled, ..Ended::said("{\"continue\": false}") };
+    let cancelled = HandlerEnd { end: End::Cancelled, ..HandlerEnd::said("{\"continue\": false}") };
     let reply = Reply::read(Event::Stop, String::new(), &cancelled);
     assert_eq!(reply, Reply::default());
-    let reply = Reply::read(Event::Stop, String::new(), &Ended::failed("late"));
+    let reply = Reply::read(Event::Stop, String::new(), &HandlerEnd::failed("late"));
     assert_eq!(reply.error.as_deref(), Some("late"));
 }
 
@@ -108,11 +108,11 @@ fn a_model_may_say_yes_give_up_or_ramble() {
 
 #[test]
 fn an_answer_that_was_cut_is_a_no_where_a_hook_can_say_no() {
-    let cut = |stdout: &str| Ended {
+    let cut = |stdout: &str| HandlerEnd {
         stdout: stdout.to_owned(),
         exit_code: Some(0),
         end: End::SaidTooMuch("its output is too long".to_owned()),
-        ..Ended::default()
+        ..HandlerEnd::default()
     };
     for event in Event::all() {
         let reply = Reply::read(event, "cmd".to_owned(), &cut("{\"decision\": \"bl"));
@@ -130,9 +130,9 @@ fn an_answer_that_was_cut_is_a_no_where_a_hook_can_say_no() {
 #[test]
 fn a_function_that_must_succeed_blocks_when_it_fails() {
     use Event::{Stop, SubagentStop, TaskCompleted, TeammateIdle};
-    let failed = Ended::failed("it threw");
-    let strange = Ended::said("17");
-    let broken = Ended::said("{\"decision\": \"perhaps\"}");
+    let failed = HandlerEnd::failed("it threw");
+    let strange = HandlerEnd::said("17");
+    let broken = HandlerEnd::said("{\"decision\": \"perhaps\"}");
     for event in Event::all() {
         for ended in [&failed, &strange, &broken] {
             let mut reply = Reply::read(event, "hook_0".to_owned(), ended);
@@ -146,7 +146,7 @@ fn a_function_that_must_succeed_blocks_when_it_fails() {
             assert_eq!(denies, event == Event::PermissionRequest, "{event}");
             assert!(reply.error.is_some(), "{event}");
         }
-        let mut well = Reply::read(event, "hook_0".to_owned(), &Ended::said("{}"));
+        let mut well = Reply::read(event, "hook_0".to_owned(), &HandlerEnd::said("{}"));
         well.block_on_failure(event);
         assert_eq!((well.block(), well.error), (None, None), "{event}");
     }

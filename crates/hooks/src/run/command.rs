@@ -6,17 +6,17 @@ use std::io;
 use std::time::Duration;
 
 use centurion_tools::guard::GuardProgram;
-use centurion_tools::{Piped, PipedProgram};
+use centurion_tools::{PipedProcess, PipedProgram};
 use futures_util::FutureExt as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::ChildStdin;
 use tokio::time::{Instant, MissedTickBehavior};
 
-use super::{Told, placeholders};
+use super::{FiredEvent, placeholders};
 use crate::handler::{CommandAction, HookShell};
 use crate::hooks::Surroundings;
 use crate::origin::HookSource;
-use crate::reply::{End, Ended};
+use crate::reply::{End, HandlerEnd};
 
 /// The bytes of each stream that are kept.
 const LONGEST_OUTPUT: usize = 1024 * 1024;
@@ -29,7 +29,7 @@ const LONGEST_PROGRESS: usize = 16 * 1024;
 pub(super) fn program(
     action: &CommandAction,
     source: &HookSource,
-    told: &Told,
+    told: &FiredEvent,
     around: &Surroundings,
 ) -> PipedProgram {
     let environment = environment(source, told, around);
@@ -52,7 +52,7 @@ pub(super) fn program(
 
 fn environment(
     source: &HookSource,
-    told: &Told,
+    told: &FiredEvent,
     around: &Surroundings,
 ) -> BTreeMap<String, String> {
     let users = around.env.of_programs();
@@ -89,12 +89,12 @@ pub(super) async fn run(
     guard: &GuardProgram,
     program: &PipedProgram,
     input: &str,
-    left: &mut Option<Piped>,
+    left: &mut Option<PipedProcess>,
     progressed: &(dyn Fn(String, String) + Sync),
-) -> Ended {
-    let mut piped = match Piped::start(guard, program) {
+) -> HandlerEnd {
+    let mut piped = match PipedProcess::start(guard, program) {
         Ok(piped) => piped,
-        Err(error) => return Ended::failed(format!("cannot be started: {error}")),
+        Err(error) => return HandlerEnd::failed(format!("cannot be started: {error}")),
     };
     let stdin = piped.stdin.take();
     let mut stdout = Collected::new(piped.stdout.take());
@@ -123,7 +123,7 @@ pub(super) async fn run(
     } else {
         End::Finished
     };
-    Ended {
+    HandlerEnd {
         stdout: stdout.into_text(),
         stderr: stderr.into_text(),
         exit_code: end.code,

@@ -7,7 +7,7 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::handler::HttpAction;
-use crate::reply::{End, Ended};
+use crate::reply::{End, HandlerEnd};
 use crate::rules::HookRules;
 
 /// The bytes of an answer that are read.
@@ -25,10 +25,10 @@ impl HttpClient {
         input: &str,
         rules: &HookRules,
         env: &Env,
-    ) -> Ended {
+    ) -> HandlerEnd {
         match self.try_post(action, input, rules, env).await {
-            Ok(answer) => Ended::said(answer),
-            Err(end) => Ended { end, ..Ended::default() },
+            Ok(answer) => HandlerEnd::said(answer),
+            Err(end) => HandlerEnd { end, ..HandlerEnd::default() },
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use centurion_config::settings::Level;
 use centurion_hooks::events::{PreToolUse, PreToolVerdict, Stop, UserPromptSubmit};
 use centurion_hooks::{
-    Common, Delegate, DelegateFuture, Fired, HookOrigin, HookResponse, HookRules, HookScope,
+    Common, Delegate, DelegateFuture, HookOrigin, HookResponse, HookResult, HookRules, HookScope,
     HookSet, HookSource, HookStarted, HookWatcher, Hooks, LateReply, ModelRequest, PluginSource,
     Registration, Surroundings, ToolCall,
 };
@@ -119,12 +119,12 @@ impl Stage {
         }
     }
 
-    pub(crate) async fn prompt(&self) -> Fired<centurion_hooks::events::PromptVerdict> {
+    pub(crate) async fn prompt(&self) -> HookResult<centurion_hooks::events::PromptVerdict> {
         let cancel = CancellationToken::new();
         self.hooks.fire(&self.common(), &UserPromptSubmit { prompt: "hi" }, &cancel).await
     }
 
-    pub(crate) async fn stop(&self) -> Fired<centurion_hooks::events::StopVerdict> {
+    pub(crate) async fn stop(&self) -> HookResult<centurion_hooks::events::StopVerdict> {
         let stop = Stop {
             stop_hook_active: false,
             last_assistant_message: "done",
@@ -135,7 +135,7 @@ impl Stage {
     }
 
     /// A call of Bash is about to run.
-    pub(crate) async fn bash(&self, common: &Common, line: &str) -> Fired<PreToolVerdict> {
+    pub(crate) async fn bash(&self, common: &Common, line: &str) -> HookResult<PreToolVerdict> {
         let input = to_raw_value(&json!({"command": line})).unwrap();
         let id = ToolUseId::new("toolu_1");
         let access = Access::Shell(line.to_owned());

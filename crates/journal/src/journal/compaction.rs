@@ -5,7 +5,7 @@ use centurion_protocol::transcript::{
     Body, Boundary, BoundaryData, PreservedMessages, PreservedSegment,
 };
 
-use super::{Journal, Written};
+use super::{Journal, WriteResult};
 use crate::round::Round;
 use crate::transcript_file::JournalError;
 
@@ -85,7 +85,7 @@ impl Journal {
         }
         let written = self.write(state, &all)?;
         drop(all);
-        if written == Written::Kept {
+        if written == WriteResult::Kept {
             state.last = data.last_uuid;
         }
         state.round = round;

@@ -15,8 +15,8 @@ use serde_json::value::RawValue;
 use super::super::round::Round;
 use super::standing::StandingView;
 use super::{
-    Inherited, Loaded, PLAN, PlanView, TODOS, agent, boundary, has_field, interrupted, plan,
-    seen_file, todos,
+    InheritedConversation, Loaded, PLAN, PlanView, TODOS, agent, boundary, has_field, interrupted,
+    plan, seen_file, todos,
 };
 
 /// Gathers records into messages: consecutive records of one speaker are one message, as they were when
@@ -60,7 +60,7 @@ enum Piece<'a> {
 }
 
 impl<'a> History<'a> {
-    pub(super) fn behind(inherited: &Inherited, text: &'a [u8]) -> Self {
+    pub(super) fn behind(inherited: &InheritedConversation, text: &'a [u8]) -> Self {
         // Messages are about a fifth of a transcript; the buffer grows where they are more.
         let buffer = BytesMut::with_capacity(text.len() / 4);
         let conversation = inherited.conversation.clone();

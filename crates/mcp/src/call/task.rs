@@ -43,11 +43,11 @@ struct Questions<'a> {
     /// All keys that the task has used, each with what takes the question back. A key is answered once.
     seen: HashMap<String, CancellationToken>,
     /// `None` for a question that was taken back.
-    open: FuturesUnordered<BoxFuture<'a, Option<Answered>>>,
+    open: FuturesUnordered<BoxFuture<'a, Option<QuestionAnswer>>>,
 }
 
 /// The key of a question, and its answer or why there is none.
-type Answered = (String, Result<Value, ErrorData>);
+type QuestionAnswer = (String, Result<Value, ErrorData>);
 
 /// The most questions that a task may have over its life.
 const MOST_QUESTIONS: usize = 1_000;

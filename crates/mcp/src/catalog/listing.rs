@@ -36,12 +36,12 @@ const SHOWN_NAME: usize = 100;
 
 /// The size of the accepted part of a list.
 #[derive(Default)]
-struct Taken {
+struct AcceptedSize {
     items: usize,
     bytes: usize,
 }
 
-impl Taken {
+impl AcceptedSize {
     /// Whether there is room for one more item.
     fn takes(&mut self, item: &impl Serialize) -> bool {
         let mut size = Size(0);
@@ -105,7 +105,7 @@ pub(crate) async fn list(
 /// Follows the pages of a list to its end; a partial list is better than none.
 macro_rules! pages {
     ($peer:expr, $method:ident, $field:ident, $problems:expr) => {{
-        let (mut all, mut taken) = (Vec::new(), Taken::default());
+        let (mut all, mut taken) = (Vec::new(), AcceptedSize::default());
         let mut cursor = None;
         for page in 0..MOST_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor.take());

@@ -12,7 +12,7 @@ use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 
-pub(crate) struct AnyTransport(Box<dyn Erased>);
+pub(crate) struct AnyTransport(Box<dyn BoxedTransport>);
 
 impl AnyTransport {
     pub(crate) fn new(transport: impl Transport<RoleClient> + 'static) -> Self {
@@ -47,7 +47,7 @@ impl Error for AnyError {
 }
 
 /// [`Transport`] with boxed futures and a boxed error.
-trait Erased: Send {
+trait BoxedTransport: Send {
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
@@ -56,7 +56,7 @@ trait Erased: Send {
     fn close(&mut self) -> BoxFuture<'_, Result<(), AnyError>>;
 }
 
-impl<T: Transport<RoleClient>> Erased for T {
+impl<T: Transport<RoleClient>> BoxedTransport for T {
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,

@@ -52,14 +52,14 @@ pub(crate) fn refusal(id: RequestId, problem: &str) -> Incoming {
 pub(crate) struct Outline {
     scanner: JsonScanner,
     /// The parser is in a member's name, or in the value of one that matters.
-    place: Place,
+    place: MessageField,
     name: Vec<u8>,
     id: Vec<u8>,
     has_method: bool,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
+enum MessageField {
     #[default]
     Name,
     Id,
@@ -83,21 +83,21 @@ impl Outline {
         match byte {
             b':' if is_outside => {
                 self.place = match self.name.trim_ascii() {
-                    b"\"id\"" => Place::Id,
+                    b"\"id\"" => MessageField::Id,
                     b"\"method\"" => {
                         self.has_method = true;
-                        Place::Other
+                        MessageField::Other
                     }
-                    _ => Place::Other,
+                    _ => MessageField::Other,
                 };
             }
             b',' | b'}' if is_outside => {
-                self.place = Place::Name;
+                self.place = MessageField::Name;
                 self.name.clear();
             }
             _ if was_member && self.scanner.depth() == 1 => match self.place {
-                Place::Name if self.name.len() < MOST_KEPT => self.name.push(byte),
-                Place::Id if self.id.len() < MOST_KEPT => self.id.push(byte),
+                MessageField::Name if self.name.len() < MOST_KEPT => self.name.push(byte),
+                MessageField::Id if self.id.len() < MOST_KEPT => self.id.push(byte),
                 _ => {}
             },
             _ => {}

@@ -135,12 +135,12 @@ enum Stage {
     Asked(RequestId, Instant),
     /// The client waits no more, and sends the handshake next.
     GivenUp(RequestId),
-    Held(Box<Held>),
-    Greeted(Greeted),
+    Held(Box<HeldHandshake>),
+    Greeted(PendingGreeting),
 }
 
 /// The program has not read the question, or is not certainly done with it.
-struct Held {
+struct HeldHandshake {
     question: RequestId,
     greeting: RequestId,
     message: TxJsonRpcMessage<RoleClient>,
@@ -150,7 +150,7 @@ struct Held {
     until: Instant,
 }
 
-impl Held {
+impl HeldHandshake {
     /// Looks at the program. Returns whether it is time for the handshake.
     fn look(&mut self, pipe: Option<&Pipe>, deadline: Instant, notes: &HandshakeNotes) -> bool {
         let now = Instant::now();
@@ -174,14 +174,14 @@ impl Held {
 }
 
 /// The program has both, the question and the handshake.
-struct Greeted {
+struct PendingGreeting {
     question: RequestId,
     greeting: RequestId,
     /// Its first answer, and the deadline for the other one.
-    first: Option<(First, Instant)>,
+    first: Option<(FirstAnswer, Instant)>,
 }
 
-enum First {
+enum FirstAnswer {
     Told(Box<DiscoverResult>),
     Refused(Box<RxJsonRpcMessage<RoleClient>>),
 }
@@ -191,9 +191,8 @@ impl Stage {
     fn until(&self) -> Option<Instant> {
         match self {
             Self::Held(held) => Some(held.until),
-            Self::Asked(_, until) | Self::Greeted(Greeted { first: Some((_, until)), .. }) => {
-                Some(*until)
-            }
+            Self::Asked(_, until)
+            | Self::Greeted(PendingGreeting { first: Some((_, until)), .. }) => Some(*until),
             Self::Greeted(_) | Self::GivenUp(_) | Self::Settled => None,
         }
     }
@@ -247,7 +246,8 @@ impl<T: Transport<RoleClient>> Probe<T> {
         let (Stage::Asked(question, _) | Stage::GivenUp(question)) = self.take_stage() else {
             return Some(message);
         };
-        let held = Held { question, greeting: id, message, rests: None, until: Instant::now() };
+        let held =
+            HeldHandshake { question, greeting: id, message, rests: None, until: Instant::now() };
         self.stage = Stage::Held(Box::new(held));
         None
     }
@@ -287,18 +287,19 @@ impl<T: Transport<RoleClient>> Probe<T> {
             }
             Stage::Held(mut held) => {
                 if held.look(self.pipe.as_ref(), self.deadline, &self.notes) {
-                    let Held { question, greeting, message, .. } = *held;
+                    let HeldHandshake { question, greeting, message, .. } = *held;
                     self.release(message);
-                    self.stage = Stage::Greeted(Greeted { question, greeting, first: None });
+                    self.stage =
+                        Stage::Greeted(PendingGreeting { question, greeting, first: None });
                 } else {
                     self.stage = Stage::Held(held);
                 }
                 None
             }
-            Stage::Greeted(Greeted { question, greeting, first: Some((first, _)) }) => {
+            Stage::Greeted(PendingGreeting { question, greeting, first: Some((first, _)) }) => {
                 match first {
-                    First::Told(told) => Some(self.adopt(*told, greeting)),
-                    First::Refused(refusal) => {
+                    FirstAnswer::Told(told) => Some(self.adopt(*told, greeting)),
+                    FirstAnswer::Refused(refusal) => {
                         self.settled.push(question);
                         Some(*refusal)
                     }
@@ -353,14 +354,14 @@ impl<T: Transport<RoleClient>> Probe<T> {
     /// Handles the answer to the question after the handshake was sent.
     fn hear_answer(
         &mut self,
-        greeted: Greeted,
+        greeted: PendingGreeting,
         message: RxJsonRpcMessage<RoleClient>,
     ) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let Greeted { question, greeting, first } = greeted;
+        let PendingGreeting { question, greeting, first } = greeted;
         let Some(told) = telling(message) else {
             self.settled.push(question);
             return match first {
-                Some((First::Refused(refusal), _)) => Some(*refusal),
+                Some((FirstAnswer::Refused(refusal), _)) => Some(*refusal),
                 _ => None,
             };
         };
@@ -368,24 +369,26 @@ impl<T: Transport<RoleClient>> Probe<T> {
         if first.is_some() {
             return Some(self.adopt(told, greeting));
         }
-        let first = Some((First::Told(Box::new(told)), Instant::now() + self.patience));
-        self.stage = Stage::Greeted(Greeted { question, greeting, first });
+        let first = Some((FirstAnswer::Told(Box::new(told)), Instant::now() + self.patience));
+        self.stage = Stage::Greeted(PendingGreeting { question, greeting, first });
         None
     }
 
     /// Handles the answer to a handshake that was sent while the question was open.
     fn hear_greeting(
         &mut self,
-        greeted: Greeted,
+        greeted: PendingGreeting,
         message: RxJsonRpcMessage<RoleClient>,
     ) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let Greeted { question, greeting, first } = greeted;
+        let PendingGreeting { question, greeting, first } = greeted;
         match first {
-            Some((First::Told(told), _)) if is_error(&message) => Some(self.adopt(*told, greeting)),
+            Some((FirstAnswer::Told(told), _)) if is_error(&message) => {
+                Some(self.adopt(*told, greeting))
+            }
             None if is_error(&message) => {
                 let first =
-                    Some((First::Refused(Box::new(message)), Instant::now() + self.patience));
-                self.stage = Stage::Greeted(Greeted { question, greeting, first });
+                    Some((FirstAnswer::Refused(Box::new(message)), Instant::now() + self.patience));
+                self.stage = Stage::Greeted(PendingGreeting { question, greeting, first });
                 None
             }
             _ => {
@@ -398,9 +401,10 @@ impl<T: Transport<RoleClient>> Probe<T> {
     /// Handles the end of the program's output. Its last message is not lost.
     fn last_word(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         match self.take_stage() {
-            Stage::Greeted(Greeted { first: Some((First::Refused(refusal), _)), .. }) => {
-                Some(*refusal)
-            }
+            Stage::Greeted(PendingGreeting {
+                first: Some((FirstAnswer::Refused(refusal), _)),
+                ..
+            }) => Some(*refusal),
             Stage::Asked(..) | Stage::GivenUp(_) | Stage::Held(_) => {
                 let has_read = self.pipe.as_ref().is_some_and(|pipe| !pipe.is_unread());
                 self.notes.0.ended_at_question.store(has_read, Ordering::Relaxed);

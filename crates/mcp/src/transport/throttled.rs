@@ -12,42 +12,42 @@ use tokio::sync::watch;
 /// The most unsent messages before reading stops.
 const MOST_UNSENT: usize = 64;
 
-pub struct Throttled<T> {
+pub struct ThrottledTransport<T> {
     inner: T,
     /// The number of unsent messages. Every send holds the channel; reading waits on it.
     unsent: watch::Sender<usize>,
 }
 
-impl<T> Throttled<T> {
+impl<T> ThrottledTransport<T> {
     pub fn new(inner: T) -> Self {
         Self { inner, unsent: watch::Sender::new(0) }
     }
 }
 
 /// Guard: counts one message while it is held.
-struct Unsent(watch::Sender<usize>);
+struct UnsentMessage(watch::Sender<usize>);
 
-impl Unsent {
+impl UnsentMessage {
     fn new(count: &watch::Sender<usize>) -> Self {
         count.send_modify(|count| *count += 1);
         Self(count.clone())
     }
 }
 
-impl Drop for Unsent {
+impl Drop for UnsentMessage {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
 }
 
-impl<R: ServiceRole, T: Transport<R>> Transport<R> for Throttled<T> {
+impl<R: ServiceRole, T: Transport<R>> Transport<R> for ThrottledTransport<T> {
     type Error = T::Error;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<R>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let unsent = Unsent::new(&self.unsent);
+        let unsent = UnsentMessage::new(&self.unsent);
         let sending = self.inner.send(message);
         async move {
             let sent = sending.await;
@@ -82,7 +82,7 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(256);
         let (input, mut server) = tokio::io::duplex(1 << 20);
         let inner = AsyncRwTransport::<RoleClient, _, _>::new(input, ours);
-        let mut transport = Throttled::new(inner);
+        let mut transport = ThrottledTransport::new(inner);
         let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string() + "\n";
         server.write_all(ask.repeat(1_000).as_bytes()).await.unwrap();
         let mut sending = Vec::new();

@@ -9,19 +9,19 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) struct Watched<T> {
+pub(crate) struct WatchedTransport<T> {
     inner: T,
     ended: CancellationToken,
 }
 
-impl<T> Watched<T> {
+impl<T> WatchedTransport<T> {
     /// `ended` is cancelled when the server has sent its last message.
     pub(crate) fn new(inner: T, ended: CancellationToken) -> Self {
         Self { inner, ended }
     }
 }
 
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
+impl<T: Transport<RoleClient>> Transport<RoleClient> for WatchedTransport<T> {
     type Error = T::Error;
 
     fn send(

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::failure::{self, Complaint, malformed};
+use crate::failure::{self, ErrorBody, malformed};
 use crate::limits::Tally;
 use crate::sse::{self, Decoder};
 use crate::{BlockStart, Delta, ErrorKind, EventStream, ModelError, StreamEvent};
@@ -131,14 +131,14 @@ impl AnthropicReader {
             "message_delta" => self.message_delta(&event),
             "message_stop" => self.finish(),
             "ping" => Ok(vec![StreamEvent::Ping]),
-            "error" => Err(Complaint::parse(data).map_or_else(
+            "error" => Err(ErrorBody::parse(data).map_or_else(
                 || {
                     ModelError::new(
                         ErrorKind::Server,
                         "the provider reports an error and no reason",
                     )
                 },
-                Complaint::in_stream,
+                ErrorBody::in_stream,
             )),
             _ => Ok(Vec::new()),
         }

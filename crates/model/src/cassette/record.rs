@@ -98,7 +98,7 @@ pub(super) fn stream(
         started: Instant::now(),
         inner: inner.stream(request),
         recorder: Arc::clone(recorder),
-        open: Some(Open { request: canonical, events: Vec::new(), finished: false }),
+        open: Some(OpenExchange { request: canonical, events: Vec::new(), finished: false }),
     })
 }
 
@@ -108,10 +108,10 @@ struct Recording {
     inner: EventStream,
     recorder: Arc<Recorder>,
     /// `None` once it is written.
-    open: Option<Open>,
+    open: Option<OpenExchange>,
 }
 
-struct Open {
+struct OpenExchange {
     request: Canonical<Value>,
     events: Vec<(u64, RecordedEvent)>,
     finished: bool,

@@ -11,7 +11,7 @@ use reqwest::header::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Map, json};
 
-use crate::failure::{self, Complaint, malformed};
+use crate::failure::{self, ErrorBody, malformed};
 use crate::limits::Tally;
 use crate::sse::Decoder;
 use crate::{BlockStart, Delta, ErrorKind, ModelError, StreamEvent};
@@ -27,12 +27,12 @@ pub struct OpenAiReader {
     /// The number of the next block.
     next: usize,
     /// The text or thinking that is growing.
-    open: Option<(usize, Voice)>,
+    open: Option<(usize, DeltaKind)>,
     calls: Vec<Call>,
     /// The block of the first call, once it has started.
     told: Option<usize>,
     /// Text after the start of the first call; passed on after the calls.
-    late: Vec<(Voice, String)>,
+    late: Vec<(DeltaKind, String)>,
     /// The size of the held parts.
     held: Tally,
     finish_reason: Option<String>,
@@ -40,7 +40,7 @@ pub struct OpenAiReader {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Voice {
+enum DeltaKind {
     Text,
     Thinking,
 }
@@ -179,10 +179,10 @@ impl OpenAiReader {
     ) -> Result<(), ModelError> {
         // A server that sends both repeats the same text.
         if let Some(piece) = delta.reasoning_content.or(delta.reasoning) {
-            self.say(Voice::Thinking, piece, events)?;
+            self.say(DeltaKind::Thinking, piece, events)?;
         }
         if let Some(piece) = delta.content {
-            self.say(Voice::Text, piece, events)?;
+            self.say(DeltaKind::Text, piece, events)?;
         }
         for call in delta.tool_calls.unwrap_or_default() {
             self.call(call, events)?;
@@ -192,7 +192,7 @@ impl OpenAiReader {
 
     fn say(
         &mut self,
-        voice: Voice,
+        voice: DeltaKind,
         piece: String,
         events: &mut Vec<StreamEvent>,
     ) -> Result<(), ModelError> {
@@ -207,8 +207,8 @@ impl OpenAiReader {
             _ => {
                 self.close(events);
                 let block = match voice {
-                    Voice::Text => BlockStart::Text,
-                    Voice::Thinking => BlockStart::Thinking,
+                    DeltaKind::Text => BlockStart::Text,
+                    DeltaKind::Thinking => BlockStart::Thinking,
                 };
                 let index = self.begin(block, events);
                 self.open = Some((index, voice));
@@ -216,14 +216,14 @@ impl OpenAiReader {
             }
         };
         let delta = match voice {
-            Voice::Text => Delta::Text(piece),
-            Voice::Thinking => Delta::Thinking(piece),
+            DeltaKind::Text => Delta::Text(piece),
+            DeltaKind::Thinking => Delta::Thinking(piece),
         };
         events.push(StreamEvent::Delta { index, delta });
         Ok(())
     }
 
-    fn hold_late(&mut self, voice: Voice, piece: &str) -> Result<(), ModelError> {
+    fn hold_late(&mut self, voice: DeltaKind, piece: &str) -> Result<(), ModelError> {
         self.held.add_bytes(piece.len())?;
         match self.late.last_mut() {
             Some((last, text)) if *last == voice => text.push_str(piece),
@@ -427,7 +427,7 @@ impl Counts {
 }
 
 /// An error object in place of a chunk.
-fn complaint(data: &[u8]) -> Option<Complaint> {
+fn complaint(data: &[u8]) -> Option<ErrorBody> {
     #[derive(Deserialize)]
     struct Outline {
         error: Option<serde::de::IgnoredAny>,
@@ -435,5 +435,5 @@ fn complaint(data: &[u8]) -> Option<Complaint> {
     }
     let outline: Outline = serde_json::from_slice(data).ok()?;
     let is_error = outline.error.is_some() || outline.object.as_deref() == Some("error");
-    is_error.then(|| Complaint::parse(data)).flatten()
+    is_error.then(|| ErrorBody::parse(data)).flatten()
 }

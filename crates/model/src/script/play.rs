@@ -6,7 +6,7 @@ use centurion_protocol::{ReportedUsage, StopReason, ToolUseId, Usage};
 use futures_util::stream;
 use serde_json::Value;
 
-use super::select::Chosen;
+use super::select::ChosenStep;
 use super::step::{FaultKind, Step};
 use super::template::Source;
 use super::view::View;
@@ -21,13 +21,13 @@ enum Beat {
 }
 
 /// The values for placeholders.
-struct Asked<'a> {
+struct PlaceholderValues<'a> {
     view: &'a View<'a>,
     argument: &'a str,
     number: u64,
 }
 
-impl Source for Asked<'_> {
+impl Source for PlaceholderValues<'_> {
     fn history(&self) -> &str {
         self.view.history()
     }
@@ -42,7 +42,7 @@ impl Source for Asked<'_> {
 }
 
 /// The answer to request `number`.
-pub(super) fn play(chosen: &Chosen<'_>, view: &View<'_>, number: u64) -> EventStream {
+pub(super) fn play(chosen: &ChosenStep<'_>, view: &View<'_>, number: u64) -> EventStream {
     let step = chosen.step;
     let mut beats = vec![Beat::Wait(step.latency)];
     let strikes = |times: Option<u64>| times.is_none_or(|times| chosen.asked <= times);
@@ -52,7 +52,7 @@ pub(super) fn play(chosen: &Chosen<'_>, view: &View<'_>, number: u64) -> EventSt
         }
         _ => {
             let argument = chosen.argument.as_deref().unwrap_or_default();
-            let asked = Asked { view, argument, number };
+            let asked = PlaceholderValues { view, argument, number };
             let events = events(step, &asked);
             for (count, event) in events.into_iter().enumerate() {
                 if strikes(step.times) {
@@ -97,7 +97,7 @@ fn faults(step: &Step, sent: usize) -> impl Iterator<Item = Beat> {
     })
 }
 
-fn events(step: &Step, asked: &Asked<'_>) -> Vec<StreamEvent> {
+fn events(step: &Step, asked: &PlaceholderValues<'_>) -> Vec<StreamEvent> {
     let blocks: Vec<Value> = step.blocks.iter().map(|block| block.fill(asked)).collect();
     let calls = blocks.iter().any(|block| kind_of(block) == "tool_use");
     let written: usize = blocks.iter().map(|block| block.to_string().len()).sum();

@@ -13,7 +13,7 @@ use crate::{ErrorKind, ModelError};
 const EXCERPT: usize = 120;
 
 /// The step that answers.
-pub(super) struct Chosen<'s> {
+pub(super) struct ChosenStep<'s> {
     pub(super) step: &'s Step,
     pub(super) argument: Option<String>,
     /// The number of this conversation's requests for this step, this one included.
@@ -48,12 +48,12 @@ impl ScenarioState {
         done: &'s Step,
         view: &View<'_>,
         name: &str,
-    ) -> Result<Chosen<'s>, ModelError> {
+    ) -> Result<ChosenStep<'s>, ModelError> {
         let conversation = blake3::hash(view.first_user().as_bytes());
         let mut chosen = |origin: Origin, step: &'s Step, argument: Option<String>| {
             let asked = self.asked.entry((origin, conversation)).or_default();
             *asked += 1;
-            Ok(Chosen { step, argument, asked: *asked })
+            Ok(ChosenStep { step, argument, asked: *asked })
         };
         for (number, rule) in scenario.rules.iter().enumerate() {
             let hits = self.hits.entry(number).or_default();

@@ -158,7 +158,7 @@ pub(super) struct GivenArgument<'a> {
 
 /// The parsed arguments of a builtin.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Told<'a> {
+pub(super) struct BuiltinArguments<'a> {
     /// Letters of its options.
     pub(super) flags: String,
     /// Variables that it assigns or unsets, each perhaps with an index.
@@ -181,9 +181,9 @@ pub(super) fn declares(program: &str) -> bool {
 
 /// Parses the arguments of a builtin that names variables, as its own parser does. `None` if an option is unknown, or
 /// if an unknown word may be an option or a variable.
-pub(super) fn told<'a>(program: &str, words: &[GivenArgument<'a>]) -> Option<Told<'a>> {
+pub(super) fn told<'a>(program: &str, words: &[GivenArgument<'a>]) -> Option<BuiltinArguments<'a>> {
     let builtin = BUILTINS.iter().find(|builtin| builtin.names.contains(&program))?;
-    let mut told = Told::default();
+    let mut told = BuiltinArguments::default();
     while let Some(word) = words.get(told.operands) {
         let Some(value) = word.value else {
             if word.may_be_option || word.splits {
@@ -363,7 +363,11 @@ fn sets_plainly(values: &[Option<&str>]) -> bool {
 }
 
 /// Whether the operands of `declare` only name variables that programs do not obey.
-fn declares_plainly(told: &Told<'_>, arguments: &[Word], expander: &Expander<'_>) -> bool {
+fn declares_plainly(
+    told: &BuiltinArguments<'_>,
+    arguments: &[Word],
+    expander: &Expander<'_>,
+) -> bool {
     // An integer is computed, and a name reference stands for another variable.
     if told.flags.contains(['i', 'n']) {
         return false;

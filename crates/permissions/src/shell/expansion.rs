@@ -43,7 +43,7 @@ pub(super) enum Patterns {
 
 /// Whether a word can become several words and names of files at its position.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum WordPosition {
     Argument,
     /// Behind `name=`, or where the shell expects a single text.
     Value,
@@ -81,7 +81,7 @@ impl<'a> Expander<'a> {
         spread
             .iter()
             .filter(|units| is_one || !units.is_empty())
-            .map(|units| self.word(units, &word.written, Standing::Argument, 0))
+            .map(|units| self.word(units, &word.written, WordPosition::Argument, 0))
             .collect()
     }
 
@@ -91,16 +91,22 @@ impl<'a> Expander<'a> {
     }
 
     fn value_at(&self, word: &SyntaxWord, depth: usize) -> Word {
-        self.word(&units(&word.parts), &word.written, Standing::Value, depth)
+        self.word(&units(&word.parts), &word.written, WordPosition::Value, depth)
     }
 
     /// The text of quoted parts, such as a here-document.
     pub(super) fn text(&self, parts: &[WordPart]) -> Option<String> {
-        let word = self.word(&units(parts), "", Standing::Value, 0);
+        let word = self.word(&units(parts), "", WordPosition::Value, 0);
         word.value
     }
 
-    fn word(&self, units: &[Unit<'_>], written: &str, standing: Standing, depth: usize) -> Word {
+    fn word(
+        &self,
+        units: &[Unit<'_>],
+        written: &str,
+        standing: WordPosition,
+        depth: usize,
+    ) -> Word {
         let mut draft = Draft { shape: Shape::default(), is_exact: true, splits: false };
         let mut at = self.tilde(units, &mut draft);
         let mut starts_name = at == 0;
@@ -118,7 +124,7 @@ impl<'a> Expander<'a> {
                                 |unit: &&Unit<'_>| !matches!(unit, Unit::Character('/' | ':'));
                             at += units.iter().skip(at).take_while(is_name).count();
                         }
-                        '*' | '?' | '[' if standing == Standing::Argument => {
+                        '*' | '?' | '[' if standing == WordPosition::Argument => {
                             at = self.pattern(units, at - 1, starts_name, &mut draft);
                         }
                         other => draft.shape.push(Step::Literal(*other)),
@@ -199,7 +205,7 @@ impl<'a> Expander<'a> {
         next + length.unwrap_or(0)
     }
 
-    fn part(&self, part: &WordPart, standing: Standing, depth: usize, draft: &mut Draft) {
+    fn part(&self, part: &WordPart, standing: WordPosition, depth: usize, draft: &mut Draft) {
         match part {
             WordPart::Bare(text) | WordPart::Quoted(text) => draft.shape.push_text(text),
             WordPart::Unknown => draft.unknown(Step::Any),
@@ -231,7 +237,7 @@ impl<'a> Expander<'a> {
                 let is_whole = |shape: &Shape| {
                     // Outside quotes the value is split at blanks and read as a pattern.
                     expansion.is_quoted
-                        || standing == Standing::Value
+                        || standing == WordPosition::Value
                         || !shape.may_have(|c| matches!(c, ' ' | '\t' | '\n' | '*' | '?' | '['))
                         || is_result(shape)
                 };
@@ -281,7 +287,7 @@ impl<'a> Expander<'a> {
             {
                 let RedirectKind::Document(number) = &redirect.kind else { return None };
                 let document = self.program.documents.get(*number)?;
-                let text = self.word(&units(&document.parts), "", Standing::Value, depth + 1);
+                let text = self.word(&units(&document.parts), "", WordPosition::Value, depth + 1);
                 let text = text.value?;
                 Some(Shape::literal(text.trim_end_matches('\n')))
             }
@@ -340,7 +346,8 @@ impl<'a> Expander<'a> {
                     let spread = spread(&units(&word.parts))?
                         .iter()
                         .map(|units| {
-                            self.word(units, &word.written, Standing::Argument, depth).to_shape()
+                            self.word(units, &word.written, WordPosition::Argument, depth)
+                                .to_shape()
                         })
                         .collect::<Vec<_>>();
                     Shape::one_of(&spread)

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::options::{Arguments, Options};
-use super::read_only::Reads;
+use super::read_only::ReadFiles;
 use crate::links::PathKind;
 use crate::paths::{below, normal};
 use crate::policy::GitCheck;
@@ -118,7 +118,7 @@ const FILTERS: [&str; 7] =
     ["l", "list", "contains", "no-contains", "merged", "no-merged", "points-at"];
 
 /// The paths that the command reads, if it only reads. Options before the subcommand may load another configuration.
-pub(super) fn reads<'a>(words: &[&'a str]) -> Option<Reads<'a>> {
+pub(super) fn reads<'a>(words: &[&'a str]) -> Option<ReadFiles<'a>> {
     let words = match words.split_first() {
         Some((&"--no-pager", rest)) => rest,
         _ => words,
@@ -155,8 +155,8 @@ pub(super) fn reads<'a>(words: &[&'a str]) -> Option<Reads<'a>> {
     Some(reads)
 }
 
-fn here<'a>(searches: bool) -> Reads<'a> {
-    Reads { paths: vec!["."], searches, ..Reads::default() }
+fn here<'a>(searches: bool) -> ReadFiles<'a> {
+    ReadFiles { paths: vec!["."], searches, ..ReadFiles::default() }
 }
 
 /// Whether a format makes git check signatures or describe commits, for which it starts programs. A sign or a space may

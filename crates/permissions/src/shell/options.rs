@@ -20,12 +20,12 @@ pub(super) struct Options {
 impl Options {
     pub(super) const NONE: Self = Self { plain: "", text: "", optional: "", path: "" };
 
-    fn takes(&self, name: &str) -> Option<Takes> {
+    fn takes(&self, name: &str) -> Option<OptionValue> {
         let kinds = [
-            (self.plain, Takes::Nothing),
-            (self.text, Takes::Text),
-            (self.optional, Takes::Optional),
-            (self.path, Takes::Path),
+            (self.plain, OptionValue::Nothing),
+            (self.text, OptionValue::Text),
+            (self.optional, OptionValue::Optional),
+            (self.path, OptionValue::Path),
         ];
         let lists = |list: &str| {
             let (letters, names) = list.split_once(' ').unwrap_or((list, ""));
@@ -40,7 +40,7 @@ impl Options {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Takes {
+enum OptionValue {
     Nothing,
     Text,
     Optional,
@@ -118,12 +118,12 @@ impl<'a> Arguments<'a> {
         // A long option of one letter would be looked up as a short one.
         let takes = (name.len() > 1).then(|| options.takes(name))??;
         match takes {
-            Takes::Nothing if attached.is_some() => None,
-            Takes::Nothing | Takes::Optional => {
+            OptionValue::Nothing if attached.is_some() => None,
+            OptionValue::Nothing | OptionValue::Optional => {
                 self.give(name, attached, takes);
                 Some(false)
             }
-            Takes::Text | Takes::Path => {
+            OptionValue::Text | OptionValue::Path => {
                 let value = attached.or_else(|| separate(following))?;
                 self.give(name, Some(value), takes);
                 Some(attached.is_none())
@@ -143,15 +143,15 @@ impl<'a> Arguments<'a> {
             let takes = options.takes(name)?;
             let attached = Some(after).filter(|after| !after.is_empty());
             match takes {
-                Takes::Nothing => {
+                OptionValue::Nothing => {
                     self.give(name, None, takes);
                     rest = after;
                 }
-                Takes::Optional => {
+                OptionValue::Optional => {
                     self.give(name, attached, takes);
                     return Some(false);
                 }
-                Takes::Text | Takes::Path => {
+                OptionValue::Text | OptionValue::Path => {
                     let value = attached.or_else(|| separate(following))?;
                     self.give(name, Some(value), takes);
                     return Some(attached.is_none());
@@ -161,8 +161,8 @@ impl<'a> Arguments<'a> {
         Some(false)
     }
 
-    fn give(&mut self, name: &'a str, value: Option<&'a str>, takes: Takes) {
-        if takes == Takes::Path {
+    fn give(&mut self, name: &'a str, value: Option<&'a str>, takes: OptionValue) {
+        if takes == OptionValue::Path {
             self.paths.extend(value);
         }
         self.given.push(GivenOption { name, value });

@@ -24,7 +24,7 @@ pub(super) use super::find::acts as find_acts;
 
 /// The files that a command reads.
 #[derive(Default)]
-pub(super) struct Reads<'a> {
+pub(super) struct ReadFiles<'a> {
     /// Files and directories. Of a directory, only the names are printed, not the contents.
     pub(super) paths: Vec<&'a str>,
     /// Files that must not be directories.
@@ -33,7 +33,7 @@ pub(super) struct Reads<'a> {
     pub(super) searches: bool,
 }
 
-impl<'a> Reads<'a> {
+impl<'a> ReadFiles<'a> {
     fn paths(paths: Vec<&'a str>) -> Self {
         Self { paths, ..Self::default() }
     }
@@ -58,13 +58,13 @@ fn are_free(words: &[Word], command: &Command, scene: Scene<'_>) -> bool {
     let places = command.places.known();
     match act(words, command, scene) {
         None => false,
-        Some(Act::Moves(targets)) => {
+        Some(HarmlessEffect::Moves(targets)) => {
             !places.is_empty()
                 && places
                     .iter()
                     .all(|place| targets.iter().all(|target| scene.is_inside(&place.join(target))))
         }
-        Some(Act::Reads(reads)) => {
+        Some(HarmlessEffect::Reads(reads)) => {
             reads.is_nothing()
                 || (!places.is_empty()
                     && places.iter().all(|place| is_open(&reads, place, scene))
@@ -79,14 +79,14 @@ pub(crate) fn changes_nothing(command: &Command, scene: Scene<'_>) -> bool {
 }
 
 /// The effect of a command that changes nothing.
-enum Act<'a> {
+enum HarmlessEffect<'a> {
     /// Moves the shell to one of these directories.
     Moves(Vec<String>),
-    Reads(Reads<'a>),
+    Reads(ReadFiles<'a>),
 }
 
 /// The effect of these words of a command, taken from inside its wrappers.
-fn act<'a>(words: &'a [Word], command: &Command, scene: Scene<'_>) -> Option<Act<'a>> {
+fn act<'a>(words: &'a [Word], command: &Command, scene: Scene<'_>) -> Option<HarmlessEffect<'a>> {
     if !command.assignments.iter().all(|assignment| {
         names::is_safe(assignment)
             || (command.words.is_empty() && names::is_private(&assignment.name))
@@ -95,9 +95,9 @@ fn act<'a>(words: &'a [Word], command: &Command, scene: Scene<'_>) -> Option<Act
     }
     let words: Vec<&str> = words.iter().map(|word| word.value.as_deref()).collect::<Option<_>>()?;
     let reads = match words.split_first() {
-        None => Some(Reads::default()),
+        None => Some(ReadFiles::default()),
         Some((&"cd", _)) => match moves_shell(command, scene.policy.home.as_deref()) {
-            Move::To(targets) => return Some(Act::Moves(targets)),
+            Move::To(targets) => return Some(HarmlessEffect::Moves(targets)),
             Move::None | Move::Back | Move::Somewhere => None,
         },
         Some((&"git", _)) if !git::is_ours(command.places.known(), scene) => None,
@@ -107,22 +107,22 @@ fn act<'a>(words: &'a [Word], command: &Command, scene: Scene<'_>) -> Option<Act
         }
         Some((program, arguments)) => reads(program, arguments),
     };
-    reads.map(Act::Reads)
+    reads.map(HarmlessEffect::Reads)
 }
 
 /// The files that a program reads with these arguments, if it does nothing else.
-fn reads<'a>(program: &str, arguments: &[&'a str]) -> Option<Reads<'a>> {
+fn reads<'a>(program: &str, arguments: &[&'a str]) -> Option<ReadFiles<'a>> {
     match program {
-        "command" => asks_where(arguments).then(Reads::default),
-        "find" => find::reads(arguments).map(Reads::paths),
+        "command" => asks_where(arguments).then(ReadFiles::default),
+        "find" => find::reads(arguments).map(ReadFiles::paths),
         "git" => git::reads(arguments),
-        "jq" => jq::reads(arguments).map(Reads::paths),
-        "printf" => is_plain_printf(arguments).then(Reads::default),
-        "sed" => sed::reads(arguments).map(Reads::paths),
+        "jq" => jq::reads(arguments).map(ReadFiles::paths),
+        "printf" => is_plain_printf(arguments).then(ReadFiles::default),
+        "sed" => sed::reads(arguments).map(ReadFiles::paths),
         // An index of an array is arithmetic, and arithmetic can run commands.
         "test" | "[" => (!arguments.iter().any(|word| matches!(*word, "-v" | "-R")))
-            .then(|| Reads::paths(arguments.to_vec())),
-        "tree" => tree(arguments).map(Reads::paths),
+            .then(|| ReadFiles::paths(arguments.to_vec())),
+        "tree" => tree(arguments).map(ReadFiles::paths),
         name => {
             let program = PROGRAMS.iter().find(|program| program.name == name)?;
             table_reads(program, arguments)
@@ -130,13 +130,13 @@ fn reads<'a>(program: &str, arguments: &[&'a str]) -> Option<Reads<'a>> {
     }
 }
 
-fn table_reads<'a>(program: &FreeProgram, words: &[&'a str]) -> Option<Reads<'a>> {
+fn table_reads<'a>(program: &FreeProgram, words: &[&'a str]) -> Option<ReadFiles<'a>> {
     if program.operands == Operands::Words {
-        return Some(Reads::default());
+        return Some(ReadFiles::default());
     }
     let arguments = Arguments::read(words, &program.options)?;
     let operands = arguments.operands.as_slice();
-    let mut reads = Reads::paths(arguments.paths.clone());
+    let mut reads = ReadFiles::paths(arguments.paths.clone());
     match program.operands {
         Operands::Words | Operands::Text => return Some(reads),
         Operands::Nothing if operands.is_empty() => return Some(reads),
@@ -212,7 +212,7 @@ fn tree<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
 }
 
 /// Whether everything that is read from this directory is readable, by name and by target.
-fn is_open(reads: &Reads<'_>, place: &Path, scene: Scene<'_>) -> bool {
+fn is_open(reads: &ReadFiles<'_>, place: &Path, scene: Scene<'_>) -> bool {
     let guards = scene.policy.guards_files();
     let is_readable = |word: &str| {
         let path = join(place, word);

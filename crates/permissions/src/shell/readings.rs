@@ -21,11 +21,11 @@ const MOST_BYTES: usize = 512 * 1024;
 /// An analysis depends on the text, on the shell's directory and on the home directory, but on nothing else of a
 /// policy: rules and modes may change while analyses stay valid.
 #[derive(Clone, Default)]
-pub struct Readings(Arc<Mutex<Held>>);
+pub struct Readings(Arc<Mutex<AnalysisCache>>);
 
 /// Two generations: when the young one is full it becomes the old one, and the previous old one is dropped.
 #[derive(Default)]
-struct Held {
+struct AnalysisCache {
     young: HashMap<String, Arc<Analysis>>,
     old: HashMap<String, Arc<Analysis>>,
     /// The size of the young generation.
@@ -45,12 +45,12 @@ impl Readings {
         read
     }
 
-    fn with<T>(&self, run: impl FnOnce(&mut Held) -> T) -> T {
+    fn with<T>(&self, run: impl FnOnce(&mut AnalysisCache) -> T) -> T {
         run(&mut self.0.lock())
     }
 }
 
-impl Held {
+impl AnalysisCache {
     fn find(&mut self, text: &str, policy: &Policy) -> Option<Arc<Analysis>> {
         if let Some(known) = self.young.get(text) {
             return known.is_of(policy).then(|| Arc::clone(known));

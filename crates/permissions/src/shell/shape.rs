@@ -198,16 +198,16 @@ impl Shape {
     }
 
     /// The rest after this text, if the shape begins with it.
-    pub(crate) fn after(&self, text: &str) -> After {
+    pub(crate) fn after(&self, text: &str) -> ShapeRest {
         let mut at = 0;
         for character in text.chars() {
             match self.0.get(at) {
                 Some(Step::Literal(own)) if *own == character => at += 1,
-                Some(Step::Literal(_)) | None => return After::Other,
-                Some(_) => return After::Unknown,
+                Some(Step::Literal(_)) | None => return ShapeRest::Other,
+                Some(_) => return ShapeRest::Unknown,
             }
         }
-        After::Rest(Self::from_steps(self.0.get(at..).unwrap_or_default()))
+        ShapeRest::Rest(Self::from_steps(self.0.get(at..).unwrap_or_default()))
     }
 
     /// All possible rests after this text, where the shape may begin with it.
@@ -284,7 +284,7 @@ impl Shape {
 }
 
 /// The rest of a shape after a start.
-pub(crate) enum After {
+pub(crate) enum ShapeRest {
     Rest(Shape),
     /// The shape begins differently.
     Other,
@@ -295,12 +295,12 @@ pub(crate) enum After {
 /// The successors of a step: without consuming a character, and by consuming one.
 struct Moves {
     free: [Option<usize>; 2],
-    taking: Option<(Taken, usize)>,
+    taking: Option<(StepCharacters, usize)>,
 }
 
 /// The characters that a step consumes.
 #[derive(Clone, Copy)]
-enum Taken {
+enum StepCharacters {
     One(char),
     Digit,
     NoSlash,
@@ -312,11 +312,13 @@ impl Moves {
 
     fn of(step: Step, at: usize) -> Self {
         let (free, taking) = match step {
-            Step::Literal(character) => ([None, None], Some((Taken::One(character), at + 1))),
-            Step::Character => ([None, None], Some((Taken::NoSlash, at + 1))),
-            Step::Name => ([Some(at + 1), None], Some((Taken::NoSlash, at))),
-            Step::Number => ([Some(at + 1), None], Some((Taken::Digit, at))),
-            Step::Any => ([Some(at + 1), None], Some((Taken::All, at))),
+            Step::Literal(character) => {
+                ([None, None], Some((StepCharacters::One(character), at + 1)))
+            }
+            Step::Character => ([None, None], Some((StepCharacters::NoSlash, at + 1))),
+            Step::Name => ([Some(at + 1), None], Some((StepCharacters::NoSlash, at))),
+            Step::Number => ([Some(at + 1), None], Some((StepCharacters::Digit, at))),
+            Step::Any => ([Some(at + 1), None], Some((StepCharacters::All, at))),
             Step::NoDot => ([Some(at + 1), None], None),
             Step::Split(further) => ([Some(at + 1), Some(at + further)], None),
             Step::Jump(further) => ([Some(at + further), None], None),
@@ -325,7 +327,7 @@ impl Moves {
     }
 }
 
-impl Taken {
+impl StepCharacters {
     fn meets(self, other: Self, no_dot: bool) -> bool {
         match (self, other) {
             (Self::One(one), Self::Digit) | (Self::Digit, Self::One(one)) => {

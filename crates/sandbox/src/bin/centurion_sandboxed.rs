@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
-use centurion_sandbox::{Place, Plan, Support};
+use centurion_sandbox::{CommandPlace, Plan, Support};
 
 fn main() -> ExitCode {
     if std::env::args_os().len() == 1 {
@@ -29,7 +29,7 @@ fn run() -> Result<std::convert::Infallible, Box<dyn std::error::Error>> {
     let read = |text: &OsString| text.to_str().ok_or("not text").map(str::to_owned);
     let (plan_text, place_text) = (read(plan)?, read(place)?);
     let plan: Plan = serde_json::from_str(&plan_text)?;
-    let place: Place = serde_json::from_str(&place_text)?;
+    let place: CommandPlace = serde_json::from_str(&place_text)?;
     let command = match rest.split_first() {
         Some((first, command)) if first == INSIDE => command,
         _ => {

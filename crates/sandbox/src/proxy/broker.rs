@@ -22,7 +22,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::unix_sockets::{Listed, reach};
+use super::unix_sockets::{AllowedSockets, reach};
 use crate::system::{self, Call};
 
 /// The most concurrent connections of one command. More wait for their turn.
@@ -32,7 +32,7 @@ const MOST_AT_ONCE: usize = 16;
 const LONGEST_ADDRESS: usize = 128;
 
 /// Serves one command until no process of it is left.
-pub(super) async fn serve(calls: OwnedFd, listed: Arc<Listed>) {
+pub(super) async fn serve(calls: OwnedFd, listed: Arc<AllowedSockets>) {
     let calls = match system::awaitable(calls) {
         Ok(calls) => Arc::new(calls),
         Err(error) => return tracing::warn!(%error, "a command's connections cannot be watched"),
@@ -78,7 +78,7 @@ fn state(calls: &OwnedFd) -> State {
     }
 }
 
-fn answer(calls: &OwnedFd, call: &Call, listed: &Listed) {
+fn answer(calls: &OwnedFd, call: &Call, listed: &AllowedSockets) {
     let error = make(calls, call, listed).err().map(Errno::raw_os_error);
     if let Err(error) = system::answer_call(calls.as_fd(), call.id, error) {
         tracing::debug!(%error, "the client of a connection is gone");
@@ -86,7 +86,7 @@ fn answer(calls: &OwnedFd, call: &Call, listed: &Listed) {
 }
 
 /// Makes the connection that a call requests.
-fn make(calls: &OwnedFd, call: &Call, listed: &Listed) -> Result<(), Errno> {
+fn make(calls: &OwnedFd, call: &Call, listed: &AllowedSockets) -> Result<(), Errno> {
     let [number, place, length, ..] = call.args;
     let (number, length) = (lower_half(number), lower_half(length));
     let address = read_address(call, place, length)?;

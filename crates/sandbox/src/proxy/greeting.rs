@@ -14,7 +14,7 @@ use rustix::net::{
 use tokio::io::Interest;
 use tokio::net::{TcpListener, UnixStream};
 
-use crate::Way;
+use crate::ProxyProtocol;
 
 /// The time that a connected client may take to identify itself.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -27,26 +27,29 @@ pub(super) enum Greeting {
     /// The command with this name is served until this connection ends.
     Hold { id: String },
     /// The command asks for hosts here.
-    Listener { id: String, way: Way, listener: TcpListener },
+    Listener { id: String, way: ProxyProtocol, listener: TcpListener },
     /// The holder of this descriptor makes the command's connections.
     Connections { id: String, calls: OwnedFd },
 }
 
 /// A descriptor that a command hands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gift {
-    Listener(Way),
+pub(crate) enum HandedDescriptor {
+    Listener(ProxyProtocol),
     Connections,
 }
 
-impl Gift {
-    const ALL: [Self; 3] =
-        [Self::Listener(Way::Http), Self::Listener(Way::Socks), Self::Connections];
+impl HandedDescriptor {
+    const ALL: [Self; 3] = [
+        Self::Listener(ProxyProtocol::Http),
+        Self::Listener(ProxyProtocol::Socks),
+        Self::Connections,
+    ];
 
     fn word(self) -> &'static str {
         match self {
-            Self::Listener(Way::Http) => "http",
-            Self::Listener(Way::Socks) => "socks",
+            Self::Listener(ProxyProtocol::Http) => "http",
+            Self::Listener(ProxyProtocol::Socks) => "socks",
             Self::Connections => "connections",
         }
     }
@@ -61,7 +64,12 @@ pub(crate) fn hold(proxy: impl AsFd, id: &str) -> io::Result<()> {
 }
 
 /// Hands over a descriptor of a command.
-pub(crate) fn hand_over(proxy: impl AsFd, gift: Gift, id: &str, file: impl AsFd) -> io::Result<()> {
+pub(crate) fn hand_over(
+    proxy: impl AsFd,
+    gift: HandedDescriptor,
+    id: &str,
+    file: impl AsFd,
+) -> io::Result<()> {
     send(proxy.as_fd(), gift.word(), id, &[file.as_fd()])
 }
 
@@ -87,10 +95,11 @@ pub(super) async fn receive(stream: &UnixStream) -> io::Result<Greeting> {
     let Some(file) = file else {
         return if word == HOLD { Ok(Greeting::Hold { id }) } else { Err(unclear()) };
     };
-    let gift = Gift::ALL.into_iter().find(|gift| gift.word() == word).ok_or_else(unclear)?;
+    let gift =
+        HandedDescriptor::ALL.into_iter().find(|gift| gift.word() == word).ok_or_else(unclear)?;
     let way = match gift {
-        Gift::Connections => return Ok(Greeting::Connections { id, calls: file }),
-        Gift::Listener(way) => way,
+        HandedDescriptor::Connections => return Ok(Greeting::Connections { id, calls: file }),
+        HandedDescriptor::Listener(way) => way,
     };
     let listener = StdListener::from(file);
     listener.set_nonblocking(true)?;

@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 /// The sockets of a list. Links are resolved once: a command may be able to change them.
 #[derive(Debug, Default)]
-pub(super) struct Listed(Vec<SocketPath>);
+pub(super) struct AllowedSockets(Vec<SocketPath>);
 
 #[derive(Debug)]
 struct SocketPath {
@@ -20,7 +20,7 @@ struct SocketPath {
     resolved: PathBuf,
 }
 
-impl Listed {
+impl AllowedSockets {
     pub(super) fn new(paths: &[PathBuf]) -> Self {
         let places = paths.iter().map(|path| {
             let written = plain(path);
@@ -94,7 +94,7 @@ mod tests {
         std::fs::create_dir_all(root.join("run/deep")).unwrap();
         symlink("run", root.join("var")).unwrap();
         let _listener = UnixListener::bind(root.join("run/a.sock")).unwrap();
-        let listed = Listed::new(&[root.join("var/a.sock"), root.join("run/late.sock")]);
+        let listed = AllowedSockets::new(&[root.join("var/a.sock"), root.join("run/late.sock")]);
         for name in ["var/a.sock", "run/a.sock", "run/./deep/../a.sock"] {
             assert_eq!(listed.find(&root.join(name)), Some(&*root.join("run/a.sock")), "{name}");
         }
@@ -110,7 +110,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path().canonicalize().unwrap();
         let _other = UnixListener::bind(root.join("other")).unwrap();
-        let listed = Listed::new(&[root.join("late")]);
+        let listed = AllowedSockets::new(&[root.join("late")]);
         symlink("other", root.join("late")).unwrap();
         let found = listed.find(&root.join("late")).unwrap();
         assert!(reach(found, true).is_err());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use centurion_sandbox::{
-    Bubblewrap, Gap, Hold, Method, Namespaces, Network, Place, Plan, Sandbox, Support,
+    Bubblewrap, CommandPlace, Gap, Hold, Method, Namespaces, Network, Plan, Sandbox, Support,
 };
 use centurion_testkit::{Lack, skip};
 use tempfile::TempDir;
@@ -182,9 +182,9 @@ impl Cell {
         self.plan.hold(&self.place()).unwrap()
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> CommandPlace {
         let id = self.root.file_name().unwrap().to_string_lossy().into_owned();
-        Place { id, cwd: self.project.clone(), ..Place::default() }
+        CommandPlace { id, cwd: self.project.clone(), ..CommandPlace::default() }
     }
 
     fn finish(&self, mut process: Command) -> Said {

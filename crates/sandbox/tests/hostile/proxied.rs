@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 
-use centurion_sandbox::{Domains, Network, Proxy, Routes, Way};
+use centurion_sandbox::{Domains, Network, Proxy, ProxyProtocol, Routes};
 
 use crate::cell::Cell;
 
@@ -50,7 +50,7 @@ pub(crate) fn start(socket: PathBuf, routes: Routes) -> Proxy {
 }
 
 fn through(proxy: &Proxy) -> Network {
-    Network::Proxied { socket: proxy.socket().to_owned(), ways: vec![Way::Http] }
+    Network::Proxied { socket: proxy.socket().to_owned(), ways: vec![ProxyProtocol::Http] }
 }
 
 /// Sends a literal request to the proxy.
@@ -122,7 +122,8 @@ async fn without_a_hold_the_command_is_not_served() {
 
 #[test]
 fn a_proxy_that_is_gone_stops_the_command() {
-    let network = Network::Proxied { socket: "/nonexistent/proxy".into(), ways: vec![Way::Http] };
+    let network =
+        Network::Proxied { socket: "/nonexistent/proxy".into(), ways: vec![ProxyProtocol::Http] };
     for cell in Cell::all(Cell::open(network)) {
         let said = cell.run("echo ran");
         assert!(said.text.contains("cannot reach the proxy") && !said.ok, "{said:?}");

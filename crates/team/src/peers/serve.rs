@@ -8,7 +8,7 @@ use centurion_protocol::RecordId;
 use uuid::Builder;
 
 use super::wire::{Answer, Greeting, MOST_FRAME, MOST_TEXT, Request, VERSION};
-use super::{Incoming, Introduction, MessageRefusal, PeerDirectory, Sender, Taken};
+use super::{Incoming, Introduction, MessageRefusal, MessageTreatment, PeerDirectory, Sender};
 use crate::frames::Frame;
 use crate::socket::{Connection, FrameError, Limits, Listener, Patience, Process, SocketError};
 
@@ -25,7 +25,7 @@ const LIMITS: Limits = Limits { frame: MOST_FRAME, connections: 64, of_one_proce
 pub trait Inbox: Send + Sync + 'static {
     /// Accepts a message. When this returns, the message is recorded, or it was refused. A repeated id is accepted without
     /// effect.
-    fn take(&self, message: Incoming) -> Result<Taken, MessageRefusal>;
+    fn take(&self, message: Incoming) -> Result<MessageTreatment, MessageRefusal>;
 }
 
 /// The socket of this session, while this is held.
@@ -102,8 +102,8 @@ fn answer(message: Incoming, inbox: &dyn Inbox) -> Answer {
     }
     let id = message.sent_as;
     match inbox.take(message) {
-        Ok(Taken::ToRead) => Answer::Accepted(id),
-        Ok(Taken::Held) => Answer::Held(id),
+        Ok(MessageTreatment::ToRead) => Answer::Accepted(id),
+        Ok(MessageTreatment::Held) => Answer::Held(id),
         Err(refusal) => Answer::Refused(refusal.to_string()),
     }
 }

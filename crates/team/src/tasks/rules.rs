@@ -12,7 +12,7 @@ use centurion_redact::redact_text;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::state::{Happened, Status, Task, TaskNumber, Tasks};
+use super::state::{Status, Task, TaskChange, TaskNumber, Tasks};
 
 /// The most tasks of a list at once.
 const MOST_TASKS: usize = 5_000;
@@ -114,11 +114,11 @@ fn numbers(ids: &[TaskNumber]) -> String {
 }
 
 /// The change that creates a task.
-pub(super) fn create(tasks: &Tasks, new: NewTask) -> Result<Happened, TaskRefusal> {
+pub(super) fn create(tasks: &Tasks, new: NewTask) -> Result<TaskChange, TaskRefusal> {
     if tasks.len() >= MOST_TASKS {
         return Err(TaskRefusal::Full);
     }
-    Ok(Happened::Created {
+    Ok(TaskChange::Created {
         id: tasks.next_id(),
         subject: subject(&new.subject)?,
         description: text("description", &new.description, LONG)?,
@@ -132,7 +132,7 @@ pub(super) fn update(
     tasks: &Tasks,
     actor: &Actor<'_>,
     request: &TaskRequest,
-) -> Result<Option<Happened>, TaskRefusal> {
+) -> Result<Option<TaskChange>, TaskRefusal> {
     let task = tasks.get(request.id).ok_or(TaskRefusal::NotFound(request.id))?;
     let holder = task.owner.as_deref().filter(|_| task.status != Status::Completed);
     if let Some(owner) = holder.filter(|owner| *owner != actor.name && !actor.is_lead) {
@@ -159,7 +159,7 @@ pub(super) fn update(
     let add_blocks = new_ones(&add_blocks, &task.blocks);
     let add_blocked_by = new_ones(&add_blocked_by, &task.blocked_by);
     let is_new = |new: &String, old: Option<&str>| Some(new.as_str()) != old;
-    let change = Happened::Changed {
+    let change = TaskChange::Changed {
         id: task.id,
         subject: request
             .subject
@@ -177,7 +177,7 @@ pub(super) fn update(
         add_blocked_by,
         metadata: metadata(&task.metadata, request.metadata.clone())?,
     };
-    let nothing = Happened::Changed {
+    let nothing = TaskChange::Changed {
         id: task.id,
         subject: None,
         description: None,

@@ -8,7 +8,7 @@ use centurion_protocol::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Updated;
+use super::UpdatedTask;
 use super::rules::TaskRefusal;
 
 /// The number of a task, from 1.
@@ -75,13 +75,13 @@ pub struct LogEntry {
     pub at: Timestamp,
     pub by: String,
     #[serde(flatten)]
-    pub what: Happened,
+    pub what: TaskChange,
 }
 
 /// A change of tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub enum Happened {
+pub enum TaskChange {
     Created {
         id: TaskNumber,
         subject: String,
@@ -116,7 +116,7 @@ pub enum Happened {
     Released { ids: Vec<TaskNumber> },
 }
 
-impl Happened {
+impl TaskChange {
     fn ids(&self) -> Vec<TaskNumber> {
         match self {
             Self::Created { id, .. } | Self::Changed { id, .. } => vec![*id],
@@ -203,9 +203,9 @@ impl Tasks {
         }
     }
 
-    fn apply(&mut self, what: &Happened) {
+    fn apply(&mut self, what: &TaskChange) {
         match what {
-            Happened::Created { id, subject, description, active_form, metadata } => {
+            TaskChange::Created { id, subject, description, active_form, metadata } => {
                 self.last = self.last.max(id.0);
                 let task = Task {
                     id: *id,
@@ -220,9 +220,9 @@ impl Tasks {
                 };
                 self.by_number.entry(*id).or_insert(task);
             }
-            Happened::Changed { id, status: Some(Status::Deleted), .. } => self.remove(*id),
-            Happened::Changed { id, .. } => self.change(*id, what),
-            Happened::Released { ids } => {
+            TaskChange::Changed { id, status: Some(Status::Deleted), .. } => self.remove(*id),
+            TaskChange::Changed { id, .. } => self.change(*id, what),
+            TaskChange::Released { ids } => {
                 for id in ids {
                     if let Some(task) = self.by_number.get_mut(id) {
                         task.status = Status::Pending;
@@ -233,10 +233,10 @@ impl Tasks {
         }
     }
 
-    fn change(&mut self, changed: TaskNumber, what: &Happened) {
+    fn change(&mut self, changed: TaskNumber, what: &TaskChange) {
         let Some(task) = self.by_number.get_mut(&changed) else { return };
         task.change(what);
-        let Happened::Changed { add_blocks, add_blocked_by, .. } = what else { return };
+        let TaskChange::Changed { add_blocks, add_blocked_by, .. } = what else { return };
         let pairs = add_blocks.iter().map(|other| (changed, *other));
         let pairs = pairs.chain(add_blocked_by.iter().map(|other| (*other, changed)));
         for (first, then) in pairs {
@@ -261,12 +261,16 @@ impl Tasks {
     pub(super) fn outcome(
         &self,
         id: TaskNumber,
-        change: Option<&Happened>,
-    ) -> Result<Updated, TaskRefusal> {
+        change: Option<&TaskChange>,
+    ) -> Result<UpdatedTask, TaskRefusal> {
         let before = self.get(id).ok_or(TaskRefusal::NotFound(id))?;
         let mut task = before.clone();
-        let mut updated =
-            Updated { task: before.clone(), fields: Vec::new(), was: None, unblocked: Vec::new() };
+        let mut updated = UpdatedTask {
+            task: before.clone(),
+            fields: Vec::new(),
+            was: None,
+            unblocked: Vec::new(),
+        };
         let Some(what) = change else { return Ok(updated) };
         task.change(what);
         updated.fields = what.fields();
@@ -284,8 +288,8 @@ impl Tasks {
 
 impl Task {
     /// Applies a change to the task itself.
-    fn change(&mut self, what: &Happened) {
-        let Happened::Changed {
+    fn change(&mut self, what: &TaskChange) {
+        let TaskChange::Changed {
             subject,
             description,
             active_form,
@@ -327,7 +331,7 @@ impl Task {
     }
 }
 
-impl Happened {
+impl TaskChange {
     /// The fields that a change touches, by their names on the wire.
     fn fields(&self) -> Vec<&'static str> {
         let Self::Changed {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use centurion_protocol::{RecordId, SeededWorld, SessionId, World as _};
 use centurion_team::peers::{
-    Inbox, Incoming, Introduction, MOST_TEXT, MessageRefusal, Outgoing, PeerAddress, PeerDirectory,
-    PeerListener, SendError, Sender, Taken,
+    Inbox, Incoming, Introduction, MOST_TEXT, MessageRefusal, MessageTreatment, Outgoing,
+    PeerAddress, PeerDirectory, PeerListener, SendError, Sender,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -24,14 +24,14 @@ struct Kept {
 }
 
 impl Inbox for Kept {
-    fn take(&self, message: Incoming) -> Result<Taken, MessageRefusal> {
+    fn take(&self, message: Incoming) -> Result<MessageTreatment, MessageRefusal> {
         if let Some(refusal) = &self.refuses {
             return Err(refusal.clone());
         }
         if self.seen.lock().insert(message.id) {
             self.mail.lock().push(message);
         }
-        Ok(if self.holds { Taken::Held } else { Taken::ToRead })
+        Ok(if self.holds { MessageTreatment::Held } else { MessageTreatment::ToRead })
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use centurion_protocol::Timestamp;
 use centurion_team::{
     Actor, ListName, NewTask, Status, Task, TaskList, TaskListError, TaskNumber, TaskRefusal,
-    TaskRequest, TeamName, TeamTaskViews, Updated,
+    TaskRequest, TeamName, TeamTaskViews, UpdatedTask,
 };
 use proptest::prelude::*;
 
@@ -34,7 +34,11 @@ fn create(list: &mut TaskList, subject: &str) -> TaskNumber {
     list.create(&actor("team-lead", &members()), task, now()).unwrap().id
 }
 
-fn update(list: &mut TaskList, by: &str, request: &TaskRequest) -> Result<Updated, TaskRefusal> {
+fn update(
+    list: &mut TaskList,
+    by: &str,
+    request: &TaskRequest,
+) -> Result<UpdatedTask, TaskRefusal> {
     match list.update(&actor(by, &members()), request, now()) {
         Ok(updated) => Ok(updated),
         Err(TaskListError::Refused(refusal)) => Err(refusal),

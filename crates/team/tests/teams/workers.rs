@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use centurion_protocol::Timestamp;
 use centurion_team::{
-    Actor, Happened, LogEntry, NewTask, Status, TaskList, TaskNumber, TaskRequest,
+    Actor, LogEntry, NewTask, Status, TaskChange, TaskList, TaskNumber, TaskRequest,
 };
 use centurion_testkit::{Lack, skip};
 
@@ -130,11 +130,11 @@ fn check(log: &str) {
     let entries = log.lines().filter_map(|line| serde_json::from_str::<LogEntry>(line).ok());
     for entry in entries {
         match entry.what {
-            Happened::Created { id, .. } => drop(tasks.insert(id, (Status::Pending, None))),
-            Happened::Released { ids } => {
+            TaskChange::Created { id, .. } => drop(tasks.insert(id, (Status::Pending, None))),
+            TaskChange::Released { ids } => {
                 tasks.extend(ids.into_iter().map(|id| (id, (Status::Pending, None))));
             }
-            Happened::Changed { id, status, owner, add_blocked_by, .. } => {
+            TaskChange::Changed { id, status, owner, add_blocked_by, .. } => {
                 waits.entry(id).or_default().extend(add_blocked_by);
                 let Some(status) = status else { continue };
                 let is_open = |it: &&TaskNumber| tasks[*it].0 != Status::Completed;

@@ -4,14 +4,14 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use centurion_sandbox::{Place, Plan};
+use centurion_sandbox::{CommandPlace, Plan};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Confinement {
     pub(crate) plan: Plan,
-    pub(crate) place: Place,
+    pub(crate) place: CommandPlace,
 }
 
 impl Confinement {

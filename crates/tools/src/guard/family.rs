@@ -43,7 +43,7 @@ static FAMILY: Mutex<Family> = Mutex::new(Family {
 });
 
 struct Family {
-    guards: Vec<Known>,
+    guards: Vec<KnownChild>,
     /// Other children in sessions of their own.
     spared: Vec<Pid>,
     /// The guards, and the second watcher, that were stopped or traced at the last check.
@@ -55,7 +55,7 @@ struct Family {
 }
 
 /// A child of this process, known by a handle that no other process can get.
-struct Known {
+struct KnownChild {
     pid: Pid,
     handle: OwnedFd,
     kind: GuardKind,
@@ -104,7 +104,7 @@ pub(crate) fn spawn(
     let pid = pid.expect("invariant: a child that was just started has a number");
     family.forget_awaited();
     if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) {
-        family.guards.push(Known { pid, handle, kind });
+        family.guards.push(KnownChild { pid, handle, kind });
     }
     family.tell_started(program, pid);
     if !family.is_watched {
@@ -225,7 +225,7 @@ impl Family {
         for pid in &self.spared {
             writeln!(told, "{SPARED}{}", pid.as_raw_pid())?;
         }
-        for Known { pid, .. } in &self.guards {
+        for KnownChild { pid, .. } in &self.guards {
             writeln!(told, "{STARTED}{}", pid.as_raw_pid())?;
         }
         Ok((second, told))

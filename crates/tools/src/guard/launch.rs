@@ -82,7 +82,7 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>, limits: CommandLimit
         .map_err(Box::<dyn Error>::from)
         .and_then(|confinement| Ok(confinement.plan.wrapped(&confinement.place, &again)?));
     match wrapped {
-        Ok(None) => become_confined_shell(&launch, Inside::Guard),
+        Ok(None) => become_confined_shell(&launch, ShellParent::Guard),
         Ok(Some(mut wrapped)) => refuse(&wrapped.stdin(Stdio::null()).exec()),
         Err(error) => refuse(error.as_ref()),
     }
@@ -95,24 +95,24 @@ pub(super) fn run_inside(
     limits: CommandLimits,
 ) -> ExitCode {
     let launch = Launch::from_args(&mut args, limits);
-    launch.map_or(ExitCode::from(2), |launch| become_confined_shell(&launch, Inside::Helper))
+    launch.map_or(ExitCode::from(2), |launch| become_confined_shell(&launch, ShellParent::Helper))
 }
 
 /// The parent of a confined shell.
 #[derive(Clone, Copy)]
-enum Inside {
+enum ShellParent {
     /// The guard, at the other end of standard input.
     Guard,
     /// A helper program, which ends with the guard and ends everything below it.
     Helper,
 }
 
-fn become_confined_shell(launch: &Launch, inside: Inside) -> ExitCode {
+fn become_confined_shell(launch: &Launch, inside: ShellParent) -> ExitCode {
     let applied = Confinement::load(&launch.confinement).map_err(Box::<dyn Error>::from).and_then(
         |confinement| {
             let lifeline = match inside {
-                Inside::Guard => Some(dup(stdin())?),
-                Inside::Helper => None,
+                ShellParent::Guard => Some(dup(stdin())?),
+                ShellParent::Helper => None,
             };
             Ok(confinement.plan.apply(&confinement.place, lifeline)?)
         },

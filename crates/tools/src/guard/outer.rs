@@ -38,7 +38,7 @@ pub(super) enum Streams {
 }
 
 /// The role of this process after the fork.
-pub(super) enum Half {
+pub(super) enum GuardRole {
     /// The guard, with a handle of Centurion's process.
     Guard(Option<OwnedFd>),
     /// The process above the guard, at the end of its work.
@@ -46,7 +46,7 @@ pub(super) enum Half {
 }
 
 /// Leaves the caller's session, and forks into the guard and the process above it.
-pub(super) fn divide(streams: Streams, limits: CommandLimits) -> io::Result<Half> {
+pub(super) fn divide(streams: Streams, limits: CommandLimits) -> io::Result<GuardRole> {
     // Away from the terminal: its signals do not reach the command, and no program can ask there for a password. The
     // leader of a process group cannot leave, but no caller starts a guard as one.
     let _ = setsid();
@@ -59,7 +59,7 @@ pub(super) fn divide(streams: Streams, limits: CommandLimits) -> io::Result<Half
     let Some(guard) = centurion_sandbox::fork_alone()? else {
         become_reaper()?;
         cgroup::make(getpid(), limits);
-        return Ok(Half::Guard(parent));
+        return Ok(GuardRole::Guard(parent));
     };
     if streams == Streams::Programs {
         let nothing = File::options().read(true).write(true).open("/dev/null")?;
@@ -73,7 +73,7 @@ pub(super) fn divide(streams: Streams, limits: CommandLimits) -> io::Result<Half
     if limits != CommandLimits::default() {
         cgroup::remove(guard);
     }
-    Ok(Half::Outer(end))
+    Ok(GuardRole::Outer(end))
 }
 
 fn become_reaper() -> io::Result<()> {

@@ -16,8 +16,8 @@ use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_sig
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::cgroup;
-use super::outer::{self, Half, Streams};
-use super::watch::{self, Event, Left};
+use super::outer::{self, GuardRole, Streams};
+use super::watch::{self, GuardRemains, WatchEvent};
 use super::{CommandLimits, Exit, GuardProgram, LAUNCH_PIPED, PIPE, Report};
 use crate::process::PipedProgram;
 
@@ -48,8 +48,8 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>, limits: CommandLimit
         return ExitCode::from(2);
     };
     let parent = match outer::divide(Streams::Programs, limits) {
-        Ok(Half::Guard(parent)) => parent,
-        Ok(Half::Outer(end)) => return end,
+        Ok(GuardRole::Guard(parent)) => parent,
+        Ok(GuardRole::Outer(end)) => return end,
         Err(error) => {
             tell(&lifeline, &Report::Failed(error.to_string()));
             return ExitCode::FAILURE;
@@ -57,8 +57,8 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>, limits: CommandLimit
     };
     match start(&lifeline, parent, &launcher, &program) {
         Ok(events) => match watch(&events, &lifeline) {
-            Left::Nothing => ExitCode::SUCCESS,
-            Left::Something => ExitCode::FAILURE,
+            GuardRemains::Nothing => ExitCode::SUCCESS,
+            GuardRemains::Something => ExitCode::FAILURE,
         },
         Err(error) => {
             tell(&lifeline, &Report::Failed(error.to_string()));
@@ -72,7 +72,7 @@ fn start(
     parent: Option<OwnedFd>,
     launcher: &[OsString],
     program: &[OsString],
-) -> io::Result<Receiver<Event>> {
+) -> io::Result<Receiver<WatchEvent>> {
     let Some((guard, words)) = launcher.split_first() else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
@@ -99,7 +99,7 @@ fn start(
 }
 
 /// Stays until no process of the program is left.
-fn watch(events: &Receiver<Event>, lifeline: &UnixStream) -> Left {
+fn watch(events: &Receiver<WatchEvent>, lifeline: &UnixStream) -> GuardRemains {
     let mut untold: Option<Exit> = None;
     let mut tell_at = None;
     let mut kill_at: Option<Instant> = None;
@@ -114,19 +114,19 @@ fn watch(events: &Receiver<Event>, lifeline: &UnixStream) -> Left {
             None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         match event {
-            Ok(Event::ShellEnded(exit)) => {
+            Ok(WatchEvent::ShellEnded(exit)) => {
                 untold = Some(exit);
                 tell_at = Some(Instant::now() + watch::LINGER);
             }
-            Ok(Event::AllGone) => {
+            Ok(WatchEvent::AllGone) => {
                 tell_end(&mut untold, false);
-                return Left::Nothing;
+                return GuardRemains::Nothing;
             }
-            Ok(Event::Terminate) => {
+            Ok(WatchEvent::Terminate) => {
                 watch::ask_to_end();
                 kill_at = Some(Instant::now() + watch::GRACE);
             }
-            Ok(Event::LifelineCut) | Err(RecvTimeoutError::Disconnected) => {
+            Ok(WatchEvent::LifelineCut) | Err(RecvTimeoutError::Disconnected) => {
                 let (end, left) = watch::kill_all(events);
                 tell_end(&mut end.or(untold), false);
                 return left;

@@ -194,7 +194,7 @@ impl Second {
     }
 
     /// Waits for news, or until the given time.
-    fn wait(&mut self, until: Option<Instant>) -> Ready {
+    fn wait(&mut self, until: Option<Instant>) -> StartState {
         tree::restore_limit();
         let parent = self.parent.iter().map(|parent| parent.as_fd());
         let handles = [stdin()].into_iter().chain(parent);
@@ -211,13 +211,16 @@ impl Second {
                 // A command may have taken all files away from this process: then it has to poll by itself.
                 std::thread::sleep(Duration::from_millis(100));
                 self.look_from_now();
-                return Ready { is_told: false, parent_is_gone: getppid() != self.parent_number };
+                return StartState {
+                    is_told: false,
+                    parent_is_gone: getppid() != self.parent_number,
+                };
             }
         }
         let is_ready = |at: usize| polled.get(at).is_some_and(|it| !it.revents().is_empty());
         let parents = usize::from(self.parent.is_some());
         let ready =
-            Ready { is_told: is_ready(0), parent_is_gone: parents > 0 && is_ready(parents) };
+            StartState { is_told: is_ready(0), parent_is_gone: parents > 0 && is_ready(parents) };
         // A guard has ended. This may be the last answer, if a command takes all files away.
         if polled.iter().skip(1 + parents).any(|it| !it.revents().is_empty()) {
             self.look_from_now();
@@ -360,7 +363,7 @@ fn kill_sessions(sessions: &HashSet<i32>) -> usize {
     found.filter(|pid| kill_process(*pid, Signal::KILL).is_ok()).count()
 }
 
-struct Ready {
+struct StartState {
     is_told: bool,
     parent_is_gone: bool,
 }

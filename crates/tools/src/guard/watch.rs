@@ -22,7 +22,7 @@ use rustix::io::{Errno, dup};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, getppid, wait};
 use rustix::stdio::stdin;
 
-use super::outer::{self, Half, Streams};
+use super::outer::{self, GuardRole, Streams};
 use super::{CommandLimits, Confinement, Exit, Report, TERMINATE, Task, launch, tree};
 use crate::disk::open_flags;
 use crate::shell::redact_file;
@@ -41,13 +41,13 @@ const START: u8 = b's';
 
 /// The remains of a command when its guard ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum GuardRemains {
     Nothing,
     /// Processes that the guard could not end.
     Something,
 }
 
-pub(super) enum Event {
+pub(super) enum WatchEvent {
     /// The parent asks for a polite end.
     Terminate,
     /// The parent is gone, or wants the end now.
@@ -59,8 +59,8 @@ pub(super) enum Event {
 
 pub(super) fn run(task: &Task, limits: CommandLimits) -> ExitCode {
     let parent = match outer::divide(Streams::Guards, limits) {
-        Ok(Half::Guard(parent)) => parent,
-        Ok(Half::Outer(end)) => return end,
+        Ok(GuardRole::Guard(parent)) => parent,
+        Ok(GuardRole::Outer(end)) => return end,
         Err(error) => {
             tell(&Report::Failed(error.to_string()));
             return ExitCode::FAILURE;
@@ -68,8 +68,8 @@ pub(super) fn run(task: &Task, limits: CommandLimits) -> ExitCode {
     };
     match Watch::start(task, parent) {
         Ok(mut watch) => match watch.run() {
-            Left::Nothing => ExitCode::SUCCESS,
-            Left::Something => ExitCode::FAILURE,
+            GuardRemains::Nothing => ExitCode::SUCCESS,
+            GuardRemains::Something => ExitCode::FAILURE,
         },
         Err(error) => {
             tell(&Report::Failed(error.to_string()));
@@ -79,7 +79,7 @@ pub(super) fn run(task: &Task, limits: CommandLimits) -> ExitCode {
 }
 
 struct Watch {
-    events: Receiver<Event>,
+    events: Receiver<WatchEvent>,
     output: File,
     output_path: PathBuf,
     /// The file of the command, which may contain credentials.
@@ -146,7 +146,7 @@ impl Watch {
         })
     }
 
-    fn run(&mut self) -> Left {
+    fn run(&mut self) -> GuardRemains {
         let mut pace = Pace::default();
         let mut look_at = Instant::now() + pace.interval;
         let mut tell_at = None;
@@ -154,19 +154,19 @@ impl Watch {
         loop {
             let wake = [tell_at, kill_at].into_iter().flatten().fold(look_at, Instant::min);
             match self.events.recv_timeout(wake.saturating_duration_since(Instant::now())) {
-                Ok(Event::ShellEnded(exit)) => {
+                Ok(WatchEvent::ShellEnded(exit)) => {
                     self.untold = Some(exit);
                     tell_at = Some(Instant::now() + LINGER);
                 }
-                Ok(Event::AllGone) => {
+                Ok(WatchEvent::AllGone) => {
                     self.close();
-                    return Left::Nothing;
+                    return GuardRemains::Nothing;
                 }
-                Ok(Event::Terminate) => {
+                Ok(WatchEvent::Terminate) => {
                     ask_to_end();
                     kill_at = Some(Instant::now() + GRACE);
                 }
-                Ok(Event::LifelineCut) | Err(RecvTimeoutError::Disconnected) => {
+                Ok(WatchEvent::LifelineCut) | Err(RecvTimeoutError::Disconnected) => {
                     let left = self.kill();
                     // The parent would have done it, but it is gone.
                     let _ = fs::remove_file(&self.script);
@@ -194,7 +194,7 @@ impl Watch {
     }
 
     /// Kills until nothing is left. Stays until then: no other process would kill the rest.
-    fn kill(&mut self) -> Left {
+    fn kill(&mut self) -> GuardRemains {
         let (end, left) = kill_all(&self.events);
         self.untold = end.or(self.untold.take());
         self.close();
@@ -226,7 +226,7 @@ impl Watch {
 }
 
 /// Kills until nothing is left, and returns the end of the shell if that happened meanwhile.
-pub(super) fn kill_all(events: &Receiver<Event>) -> (Option<Exit>, Left) {
+pub(super) fn kill_all(events: &Receiver<WatchEvent>) -> (Option<Exit>, GuardRemains) {
     let give_up = Instant::now() + GIVE_UP;
     let mut end = None;
     while Instant::now() < give_up {
@@ -235,11 +235,11 @@ pub(super) fn kill_all(events: &Receiver<Event>) -> (Option<Exit>, Left) {
             break;
         }
         match events.recv_timeout(BRIEFLY) {
-            Ok(Event::ShellEnded(exit)) => end = Some(exit),
-            Ok(Event::AllGone) | Err(RecvTimeoutError::Disconnected) => {
-                return (end, Left::Nothing);
+            Ok(WatchEvent::ShellEnded(exit)) => end = Some(exit),
+            Ok(WatchEvent::AllGone) | Err(RecvTimeoutError::Disconnected) => {
+                return (end, GuardRemains::Nothing);
             }
-            Ok(Event::Terminate | Event::LifelineCut) => {}
+            Ok(WatchEvent::Terminate | WatchEvent::LifelineCut) => {}
             Err(RecvTimeoutError::Timeout) => {
                 let above = getppid();
                 let is_meant = |pid| tree::is_near(pid) && Some(pid) != above;
@@ -247,7 +247,7 @@ pub(super) fn kill_all(events: &Receiver<Event>) -> (Option<Exit>, Left) {
             }
         }
     }
-    (end, Left::Something)
+    (end, GuardRemains::Something)
 }
 
 /// Asks every process below the guard to end.
@@ -277,19 +277,19 @@ impl Pace {
 }
 
 /// Waits for children until there are none.
-pub(super) fn reap(shell: Pid, events: &Sender<Event>) {
+pub(super) fn reap(shell: Pid, events: &Sender<WatchEvent>) {
     loop {
         let event = match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid == shell => match status.exit_status() {
-                Some(code) => Event::ShellEnded(Exit::Code(code)),
-                None => {
-                    Event::ShellEnded(Exit::Signal(status.terminating_signal().unwrap_or_default()))
-                }
+                Some(code) => WatchEvent::ShellEnded(Exit::Code(code)),
+                None => WatchEvent::ShellEnded(Exit::Signal(
+                    status.terminating_signal().unwrap_or_default(),
+                )),
             },
             Ok(_) | Err(Errno::INTR) => continue,
-            Err(_) => Event::AllGone,
+            Err(_) => WatchEvent::AllGone,
         };
-        let last = matches!(event, Event::AllGone);
+        let last = matches!(event, WatchEvent::AllGone);
         if events.send(event).is_err() || last {
             return;
         }
@@ -299,7 +299,7 @@ pub(super) fn reap(shell: Pid, events: &Sender<Event>) {
 /// Listens to the parent until it is gone.
 ///
 /// Its death counts, not only the closed lifeline: a command may hold a copy of the other end.
-pub(super) fn listen(lifeline: &OwnedFd, parent: Option<&OwnedFd>, events: &Sender<Event>) {
+pub(super) fn listen(lifeline: &OwnedFd, parent: Option<&OwnedFd>, events: &Sender<WatchEvent>) {
     loop {
         let handles = [Some(lifeline), parent].into_iter().flatten();
         let mut polled: Vec<_> =
@@ -318,13 +318,13 @@ pub(super) fn listen(lifeline: &OwnedFd, parent: Option<&OwnedFd>, events: &Send
         let mut byte = [0];
         match rustix::io::read(lifeline, &mut byte) {
             Ok(1) if byte == [TERMINATE] => {
-                let _ = events.send(Event::Terminate);
+                let _ = events.send(WatchEvent::Terminate);
             }
             Ok(1..) | Err(Errno::INTR | Errno::AGAIN) => {}
             Ok(0) | Err(_) => break,
         }
     }
-    let _ = events.send(Event::LifelineCut);
+    let _ = events.send(WatchEvent::LifelineCut);
 }
 
 pub(super) fn spawn(work: impl FnOnce() + Send + 'static) -> io::Result<()> {

@@ -409,7 +409,7 @@ fn what_is_opened_is_what_was_resolved() {
     };
     fs::remove_file(&link).unwrap();
     symlink("secret.txt", &link).unwrap();
-    let Look::Done(output) = request().look().unwrap() else { panic!("not a PDF file") };
+    let ReadStep::Done(output) = request().look().unwrap() else { panic!("not a PDF file") };
     assert_eq!(text(&output), "1\topen");
     // Nor does the file itself lead elsewhere once it has become a link.
     fs::remove_file(bench.dir.path().join("open.txt")).unwrap();

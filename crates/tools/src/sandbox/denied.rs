@@ -111,15 +111,15 @@ impl DeniedSearch {
         let roots = roots(policy, search, &mut found.is_complete);
         let mut walk = RuleWalk::new(policy, Patterns::new(patterns), SystemTime::now());
         let mut fresh = HashMap::new();
-        let mut waiting: Vec<(PathBuf, Way)> =
-            roots.into_iter().map(|root| (root, Way::Link)).collect();
+        let mut waiting: Vec<(PathBuf, SearchPath)> =
+            roots.into_iter().map(|root| (root, SearchPath::Link)).collect();
         while let Some((directory, way)) = waiting.pop() {
             let known = self.seen.remove(&directory);
             let Some((seen, way)) = walk.look(&directory, way, known) else { continue };
             found.read.extend_from_slice(&seen.read);
             found.write.extend_from_slice(&seen.write);
             waiting.extend(seen.directories.iter().map(|path| (path.clone(), way)));
-            waiting.extend(seen.links.iter().map(|path| (path.clone(), Way::Link)));
+            waiting.extend(seen.links.iter().map(|path| (path.clone(), SearchPath::Link)));
             fresh.insert(directory, seen);
             if walk.is_over() || found.read.len() + found.write.len() > MOST_FOUND {
                 found.is_complete = false;
@@ -179,7 +179,7 @@ fn roots(policy: &Policy, search: Vec<PathBuf>, is_complete: &mut bool) -> BTree
 
 /// The way by which the search reached a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum SearchPath {
     /// By directory names alone.
     Straight,
     /// By a name that may be a link.
@@ -228,12 +228,12 @@ impl<'a> RuleWalk<'a> {
     fn look(
         &mut self,
         directory: &Path,
-        way: Way,
+        way: SearchPath,
         known: Option<SeenDirectory>,
-    ) -> Option<(SeenDirectory, Way)> {
+    ) -> Option<(SeenDirectory, SearchPath)> {
         let way = match way {
-            Way::Link if is_link(directory) => Way::Linked,
-            Way::Link => Way::Straight,
+            SearchPath::Link if is_link(directory) => SearchPath::Linked,
+            SearchPath::Link => SearchPath::Straight,
             way => way,
         };
         let metadata = match fs::metadata(directory) {
@@ -245,7 +245,7 @@ impl<'a> RuleWalk<'a> {
             }
         };
         let state = State::of(&metadata)?;
-        if way == Way::Linked {
+        if way == SearchPath::Linked {
             if !self.linked.insert((state.file, self.patterns.progress(directory))) {
                 return None;
             }
@@ -256,7 +256,7 @@ impl<'a> RuleWalk<'a> {
         }
         let before = self.entries;
         let seen = self.entries_of(directory, &metadata, state, known)?;
-        if way == Way::Linked {
+        if way == SearchPath::Linked {
             self.linked_entries += self.entries - before;
         }
         Some((seen, way))
@@ -540,8 +540,9 @@ mod tests {
         let policy = policy(&root, &["Read(.env)"]);
         let later = SystemTime::now() + Duration::from_secs(1);
         let mut walk = RuleWalk::new(&policy, Patterns::default(), later);
-        let mut look =
-            |known| walk.look(&root, Way::Straight, known).map(|(seen, _)| (seen, walk.entries));
+        let mut look = |known| {
+            walk.look(&root, SearchPath::Straight, known).map(|(seen, _)| (seen, walk.entries))
+        };
         let (seen, entries) = look(None).unwrap();
         assert_eq!(entries, 51);
         let (seen, entries) = look(Some(seen)).unwrap();

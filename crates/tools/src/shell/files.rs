@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use centurion_files::private;
 use centurion_protocol::TaskId;
-use centurion_sandbox::{Place, Plan};
+use centurion_sandbox::{CommandPlace, Plan};
 use rustix::fs::OFlags;
 
 use super::ShellError;
@@ -82,7 +82,7 @@ impl Files {
         id: &TaskId,
         cwd: &Path,
     ) -> Result<&Path, ShellError> {
-        let place = Place {
+        let place = CommandPlace {
             id: id.to_string(),
             cwd: cwd.to_owned(),
             read: vec![self.script.clone(), self.confinement.clone()],

@@ -13,10 +13,10 @@ pub(super) struct Foreground(Mutex<IndexMap<ToolUseId, CancellationToken>>);
 
 impl Foreground {
     /// Notes that a call waits, until the answer is dropped.
-    pub(super) fn wait(&self, call: ToolUseId) -> Waiting<'_> {
+    pub(super) fn wait(&self, call: ToolUseId) -> ForegroundCall<'_> {
         let release = CancellationToken::new();
         lock(&self.0).insert(call.clone(), release.clone());
-        Waiting { foreground: self, call, release }
+        ForegroundCall { foreground: self, call, release }
     }
 
     /// Releases this call; whether it waited.
@@ -34,20 +34,20 @@ impl Foreground {
 }
 
 /// One call that waits.
-pub(super) struct Waiting<'a> {
+pub(super) struct ForegroundCall<'a> {
     foreground: &'a Foreground,
     call: ToolUseId,
     release: CancellationToken,
 }
 
-impl Waiting<'_> {
+impl ForegroundCall<'_> {
     /// Resolves when the call is to continue without its command.
     pub(super) async fn released(&self) {
         self.release.cancelled().await;
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for ForegroundCall<'_> {
     fn drop(&mut self) {
         lock(&self.foreground.0).shift_remove(&self.call);
     }

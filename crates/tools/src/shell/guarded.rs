@@ -25,7 +25,7 @@ pub(super) struct Guarded {
 }
 
 /// The end of a command's shell.
-pub(super) struct Ended {
+pub(super) struct GuardedEnd {
     pub(super) exit: ShellExit,
     pub(super) left_running: bool,
 }
@@ -78,7 +78,7 @@ impl Guarded {
     }
 
     /// Waits for the end of the shell. May be dropped and called again.
-    pub(super) async fn ended(&mut self) -> Ended {
+    pub(super) async fn ended(&mut self) -> GuardedEnd {
         loop {
             let lost = match self.report().await {
                 Ok(Some(line)) => match Report::parse(&line) {
@@ -88,7 +88,7 @@ impl Guarded {
                     }
                     Some(Report::Ended { exit, left_running }) => {
                         self.group = None;
-                        return Ended { exit: exit.into(), left_running };
+                        return GuardedEnd { exit: exit.into(), left_running };
                     }
                     Some(Report::Failed(reason)) => reason,
                     None => format!("the guard said {line:?}"),
@@ -100,7 +100,7 @@ impl Guarded {
             // The guard failed: no process of the command may continue.
             let _ = self.guard.start_kill();
             self.gone().await;
-            return Ended { exit: ShellExit::Lost(lost), left_running: false };
+            return GuardedEnd { exit: ShellExit::Lost(lost), left_running: false };
         }
     }
 

@@ -8,7 +8,7 @@ use super::plain::plain;
 use crate::disk;
 
 /// Text for an answer.
-pub(super) struct Bounded {
+pub(super) struct BoundedText {
     pub(super) text: String,
     /// Whether nothing was left out.
     pub(super) whole: bool,
@@ -45,21 +45,21 @@ impl OutputTail {
 }
 
 /// Reads a command's output, at most `limit` characters of it.
-pub(super) async fn read(path: &Path, limit: usize) -> Bounded {
+pub(super) async fn read(path: &Path, limit: usize) -> BoundedText {
     let path = PathBuf::from(path);
     let reading = tokio::task::spawn_blocking(move || {
-        read_now(&path, limit).unwrap_or_else(|error| Bounded {
+        read_now(&path, limit).unwrap_or_else(|error| BoundedText {
             text: format!("(the output in {} cannot be read: {error})", path.display()),
             whole: false,
         })
     });
-    reading.await.unwrap_or_else(|error| Bounded {
+    reading.await.unwrap_or_else(|error| BoundedText {
         text: format!("(the output cannot be read: {error})"),
         whole: false,
     })
 }
 
-fn read_now(path: &Path, limit: usize) -> io::Result<Bounded> {
+fn read_now(path: &Path, limit: usize) -> io::Result<BoundedText> {
     let mut file = disk::open_own(path)?;
     let size = file.metadata()?.len();
     // Escape sequences and progress bars shrink: read a good deal more than the limit.
@@ -75,7 +75,7 @@ fn read_now(path: &Path, limit: usize) -> io::Result<Bounded> {
     let half = limit / 2;
     let (head, tail) = (first(&head, half), last(&tail, half));
     let left_out = size.saturating_sub((head.len() + tail.len()) as u64);
-    Ok(Bounded { text: join(head, tail, left_out, place), whole: false })
+    Ok(BoundedText { text: join(head, tail, left_out, place), whole: false })
 }
 
 fn read_part(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
@@ -85,15 +85,15 @@ fn read_part(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Bounds a text to about `limit` characters. `place` is the path of the whole text.
-fn bound(text: &str, limit: usize, place: Option<&Path>) -> Bounded {
+fn bound(text: &str, limit: usize, place: Option<&Path>) -> BoundedText {
     // Bytes are never fewer than characters, and cheaper to count.
     if text.len() <= limit || text.chars().count() <= limit {
-        return Bounded { text: text.to_owned(), whole: true };
+        return BoundedText { text: text.to_owned(), whole: true };
     }
     let half = limit / 2;
     let (head, tail) = (first(text, half), last(text, half));
     let left_out = (text.len() - head.len() - tail.len()) as u64;
-    Bounded { text: join(head, tail, left_out, place), whole: false }
+    BoundedText { text: join(head, tail, left_out, place), whole: false }
 }
 
 fn join(head: &str, tail: &str, left_out: u64, place: Option<&Path>) -> String {

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use centurion_protocol::{SystemWorld, World as _};
 use centurion_testkit::{Lack, skip};
 use centurion_tools::guard::{CommandLimits, GuardProgram};
-use centurion_tools::{Bound, Piped, PipedProgram};
+use centurion_tools::{Bound, PipedProcess, PipedProgram};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 
 use crate::support::{eventually, processes_with, sleepers_with, start_and_kill};
@@ -102,7 +102,7 @@ async fn one_that_another_process_traces_continues_where_a_guard_is_ended() {
         environment: BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]),
         cwd: Path::new("/").to_owned(),
     };
-    let mut guarded = Piped::start(&guard, &program).unwrap();
+    let mut guarded = PipedProcess::start(&guard, &program).unwrap();
     let above = BufReader::new(guarded.stdout.take().unwrap()).lines().next_line().await;
     let above = above.unwrap().unwrap();
     let mut tracer = tokio::process::Command::new("perl");

@@ -14,7 +14,7 @@ use centurion_protocol::{SystemWorld, World as _};
 use centurion_sandbox::{Sandbox, Support};
 use centurion_testkit::{Lack, skip};
 use centurion_tools::guard::GuardProgram;
-use centurion_tools::{Piped, PipedProgram, SandboxPolicy, SandboxSettings};
+use centurion_tools::{PipedProcess, PipedProgram, SandboxPolicy, SandboxSettings};
 use serde_json::json;
 
 use crate::support::{Session, eventually};
@@ -198,7 +198,7 @@ async fn centurion() {
             environment,
             cwd: "/".into(),
         };
-        let mut piped = Piped::start(&guard, &program).unwrap();
+        let mut piped = PipedProcess::start(&guard, &program).unwrap();
         piped.wait().await;
         std::future::pending::<()>().await;
     }

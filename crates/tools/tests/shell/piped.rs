@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use centurion_tools::guard::GuardProgram;
-use centurion_tools::{Piped, PipedEnd, PipedProgram};
+use centurion_tools::{PipedEnd, PipedProcess, PipedProgram};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::support::{eventually, processes_with};
 
-fn start(mark: &str, script: &str) -> Piped {
+fn start(mark: &str, script: &str) -> PipedProcess {
     let guard = GuardProgram::new(env!("CARGO_BIN_EXE_centurion-guard"));
     let path = std::env::var("PATH").unwrap();
     let environment = BTreeMap::from([("PATH".to_owned(), path), mark_of(mark)]);
@@ -19,7 +19,7 @@ fn start(mark: &str, script: &str) -> Piped {
         environment,
         cwd: Path::new("/").to_owned(),
     };
-    Piped::start(&guard, &program).unwrap()
+    PipedProcess::start(&guard, &program).unwrap()
 }
 
 fn mark_of(mark: &str) -> (String, String) {
@@ -54,7 +54,7 @@ async fn what_does_not_exist_ends_with_127_and_says_so() {
         environment: BTreeMap::new(),
         cwd: Path::new("/").to_owned(),
     };
-    let mut piped = Piped::start(&guard, &program).unwrap();
+    let mut piped = PipedProcess::start(&guard, &program).unwrap();
     let mut err = String::new();
     piped.stderr.take().unwrap().read_to_string(&mut err).await.unwrap();
     assert!(err.contains("no-such-program could not be started"), "{err}");

@@ -7,7 +7,7 @@ use crate::input::{Key, KeyCode};
 use crate::keys::{Action, Context, Meaning};
 use crate::model::agents::AgentState;
 use crate::model::prompts::When;
-use crate::model::{Focus, Hands, Model};
+use crate::model::{Focus, Gestures, Model};
 use crate::surface::Scroll;
 
 /// The modes that Shift+Tab goes through.
@@ -234,7 +234,7 @@ fn escape(model: &mut Model, effects: &mut Vec<Effect>) {
     if model.is_busy() {
         return interrupt(model, effects);
     }
-    if Hands::completes(first, now) {
+    if Gestures::completes(first, now) {
         if model.is_draft_empty() {
             model.set_draft("/rewind");
             return send::submit(model, When::Next, effects);
@@ -282,7 +282,7 @@ fn clear(model: &mut Model, effects: &mut Vec<Effect>) {
     if send::stop_shell(model, effects) {
         return;
     }
-    if Hands::completes(first, now) {
+    if Gestures::completes(first, now) {
         return effects.push(Effect::Exit);
     }
     model.hands.last_clear = Some(now);
@@ -353,7 +353,7 @@ fn cycle_mode(model: &mut Model, effects: &mut Vec<Effect>) {
 
 fn stop_all(model: &mut Model, effects: &mut Vec<Effect>) {
     let (now, first) = (model.now, model.hands.last_stop.take());
-    if Hands::completes(first, now) {
+    if Gestures::completes(first, now) {
         return effects.push(Effect::StopAll);
     }
     model.hands.last_stop = Some(now);

@@ -1,6 +1,6 @@
 //! The mouse in the live region. Nothing is answered by a press that a key would not answer at that moment.
 
-use super::{Hearer, ask, chat, hearer, panes, picker};
+use super::{KeyTarget, ask, chat, hearer, panes, picker};
 use crate::effect::Effect;
 use crate::input::{Key, KeyCode, Mouse, MouseEvent};
 use crate::keys::{Action, Meaning};
@@ -23,12 +23,12 @@ pub(super) fn mouse(model: &mut Model, mouse: Mouse, effects: &mut Vec<Effect>) 
 
 fn wheel(model: &mut Model, is_up: bool, effects: &mut Vec<Effect>) {
     match hearer(model) {
-        Hearer::Screen => {
+        KeyTarget::Screen => {
             let code = if is_up { KeyCode::Up } else { KeyCode::Down };
             (0..WHEEL).for_each(|_| panes::screen_key(model, Key::plain(code), effects));
         }
-        Hearer::Dialog => ask::scroll_rows(model, WHEEL, is_up),
-        Hearer::Chat => {
+        KeyTarget::Dialog => ask::scroll_rows(model, WHEEL, is_up),
+        KeyTarget::Chat => {
             let rows = isize::try_from(WHEEL).unwrap_or(1);
             effects.push(Effect::Scroll(Scroll::Rows(if is_up { -rows } else { rows })));
         }
@@ -36,7 +36,7 @@ fn wheel(model: &mut Model, is_up: bool, effects: &mut Vec<Effect>) {
 }
 
 fn pressed(model: &mut Model, mouse: Mouse, effects: &mut Vec<Effect>) {
-    let is_heard = matches!(hearer(model), Hearer::Dialog);
+    let is_heard = matches!(hearer(model), KeyTarget::Dialog);
     let target = target(model, mouse.place);
     model.hands.last_key = Some(model.now);
     match target {

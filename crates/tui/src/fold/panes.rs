@@ -9,7 +9,7 @@ use crate::input::{Key, KeyCode};
 use crate::keys::{Action, Context, Meaning};
 use crate::model::agents::AgentState;
 use crate::model::screen::{MOST_VIEWED, Screen, TextScreen, Viewer};
-use crate::model::{Focus, Hands, Model};
+use crate::model::{Focus, Gestures, Model};
 use crate::text::wrapped;
 use crate::view::viewer_rows;
 
@@ -87,7 +87,7 @@ pub(super) fn stop(model: &mut Model, id: &AgentId, effects: &mut Vec<Effect>) {
         model.notice = Some(format!("{name} is not at work: a message resumes it"));
         return;
     }
-    if Hands::completes(first, now) {
+    if Gestures::completes(first, now) {
         effects.push(Effect::StopTask(id.clone()));
         model.notice = Some(format!("stopping {name} · a message resumes it"));
         return;

@@ -27,7 +27,7 @@ pub(crate) enum Stage {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingPrompt {
     pub(crate) number: PromptNumber,
     pub(crate) to: Addressee,
     pub(crate) text: String,
@@ -39,7 +39,7 @@ pub(crate) struct Waiting {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prompts {
     last: u64,
-    pub(crate) waiting: Vec<Waiting>,
+    pub(crate) waiting: Vec<WaitingPrompt>,
     /// The prompt of the turn under way, as long as nothing has answered it.
     pub(crate) unanswered: Option<String>,
 }
@@ -54,23 +54,23 @@ impl Prompts {
     ) -> PromptNumber {
         self.last += 1;
         let number = PromptNumber(self.last);
-        self.waiting.push(Waiting { number, to, text, when, stage });
+        self.waiting.push(WaitingPrompt { number, to, text, when, stage });
         number
     }
 
     /// The last prompt that can be taken back.
-    pub(crate) fn last_for(&self, to: &Addressee) -> Option<&Waiting> {
+    pub(crate) fn last_for(&self, to: &Addressee) -> Option<&WaitingPrompt> {
         self.waiting.iter().rev().find(|waiting| waiting.to == *to)
     }
 
-    pub(crate) fn take(&mut self, number: PromptNumber) -> Option<Waiting> {
+    pub(crate) fn take(&mut self, number: PromptNumber) -> Option<WaitingPrompt> {
         let at = self.waiting.iter().position(|waiting| waiting.number == number)?;
         Some(self.waiting.remove(at))
     }
 
     /// Takes out what the session has read: what it no longer holds.
-    pub(crate) fn delivered(&mut self, held: &[PromptNumber]) -> Vec<Waiting> {
-        let is_left = |it: &Waiting| it.stage == Stage::Held || held.contains(&it.number);
+    pub(crate) fn delivered(&mut self, held: &[PromptNumber]) -> Vec<WaitingPrompt> {
+        let is_left = |it: &WaitingPrompt| it.stage == Stage::Held || held.contains(&it.number);
         let (left, read) = std::mem::take(&mut self.waiting).into_iter().partition(is_left);
         self.waiting = left;
         read

@@ -11,7 +11,7 @@ use crate::text::MarkdownStream;
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Talk {
+pub(crate) struct TurnState {
     pub(crate) is_busy: bool,
     /// The beginning of the turn.
     pub(crate) since: Moment,
@@ -79,7 +79,7 @@ pub(crate) enum TodoState {
 /// The most answers that are remembered, to be copied.
 const MOST_ANSWERS: usize = 20;
 
-impl Talk {
+impl TurnState {
     /// Remembers an answer.
     pub(crate) fn remember(&mut self, answer: &str) {
         if !answer.trim().is_empty() {

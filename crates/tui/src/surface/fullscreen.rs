@@ -10,7 +10,7 @@ use super::inline::fitting;
 use super::row::Row;
 use super::scrollback::{Point, Scrollback};
 use super::writer::Writer;
-use super::{Capabilities, InlineSurface, Scroll, Surface, Touch, title};
+use super::{Capabilities, InlineSurface, MouseEffect, Scroll, Surface, title};
 use crate::frame::{Frame, Line, Place, Size, Style};
 use crate::input::{Mouse, MouseEvent, TerminalReply};
 use crate::look::{Look, Theme};
@@ -290,7 +290,7 @@ impl Surface for FullscreenSurface {
         self.scrollback.scroll(scroll, room);
     }
 
-    fn mouse(&mut self, mouse: &Mouse) -> Touch {
+    fn mouse(&mut self, mouse: &Mouse) -> MouseEffect {
         let is_live = mouse.place.row >= self.top;
         match mouse.event {
             MouseEvent::Dragged if self.is_dragged => self.drag(mouse.place),
@@ -298,14 +298,14 @@ impl Surface for FullscreenSurface {
                 self.is_dragged = false;
                 let text = self.selected.map(|(from, to)| self.scrollback.text(from, to));
                 match text.filter(|text| !text.is_empty()) {
-                    Some(text) => return Touch::Copied(text),
+                    Some(text) => return MouseEffect::Copied(text),
                     None => self.selected = None,
                 }
             }
             _ if is_live => {
                 self.selected = None;
                 let row = mouse.place.row - self.top + self.live_from;
-                return Touch::Live(Mouse { place: Place { row, ..mouse.place }, ..*mouse });
+                return MouseEffect::Live(Mouse { place: Place { row, ..mouse.place }, ..*mouse });
             }
             MouseEvent::WheelUp => self.scroll(Scroll::Rows(-WHEEL)),
             MouseEvent::WheelDown => self.scroll(Scroll::Rows(WHEEL)),
@@ -315,7 +315,7 @@ impl Surface for FullscreenSurface {
             }
             _ => {}
         }
-        Touch::None
+        MouseEffect::None
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -22,14 +22,15 @@ struct Cell {
 
 /// A cell as it is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct VisibleCell<'a> {
     pub(crate) text: &'a str,
     pub(crate) width: u16,
     pub(crate) style: Style,
 }
 
 /// The cell that nothing was written to.
-pub(crate) const BLANK: Seen<'static> = Seen { text: " ", width: 1, style: Style::PLAIN };
+pub(crate) const BLANK: VisibleCell<'static> =
+    VisibleCell { text: " ", width: 1, style: Style::PLAIN };
 
 impl Row {
     /// The row of a line, cut where the terminal ends.
@@ -69,8 +70,8 @@ impl Row {
         u16::try_from(self.cells.len()).unwrap_or(u16::MAX)
     }
 
-    pub(crate) fn seen(&self, column: u16) -> Seen<'_> {
-        self.cells.get(usize::from(column)).map_or(BLANK, |cell| Seen {
+    pub(crate) fn seen(&self, column: u16) -> VisibleCell<'_> {
+        self.cells.get(usize::from(column)).map_or(BLANK, |cell| VisibleCell {
             text: &self.text[cell.start..cell.end],
             width: cell.width,
             style: cell.style,

@@ -55,16 +55,16 @@ const SPECIAL: [SpecialCodeIndex; 16] = [
 ];
 
 /// The terminal whose modes are set now, for a panic.
-static ACTIVE: Mutex<Option<(OwnedFd, Kept)>> = Mutex::new(None);
+static ACTIVE: Mutex<Option<(OwnedFd, SavedModes)>> = Mutex::new(None);
 
 /// True while the terminal shows its other screen.
 static IS_OTHER: AtomicBool = AtomicBool::new(false);
 
 /// The settings of a terminal before they were ours.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept(Termios);
+pub(crate) struct SavedModes(Termios);
 
-impl Kept {
+impl SavedModes {
     pub(crate) fn of(tty: BorrowedFd<'_>) -> io::Result<Self> {
         Ok(Self(tcgetattr(tty)?))
     }
@@ -107,7 +107,7 @@ impl Kept {
 }
 
 /// Sets our modes on a terminal, and undoes them should the process panic.
-pub(super) fn set(tty: BorrowedFd<'_>, kept: Kept) -> io::Result<()> {
+pub(super) fn set(tty: BorrowedFd<'_>, kept: SavedModes) -> io::Result<()> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let earlier = std::panic::take_hook();
@@ -132,7 +132,7 @@ pub(super) fn undo(tty: BorrowedFd<'_>) -> io::Result<()> {
     active.map_or(Ok(()), |(_, kept)| restore(tty, &kept))
 }
 
-fn restore(tty: BorrowedFd<'_>, kept: &Kept) -> io::Result<()> {
+fn restore(tty: BorrowedFd<'_>, kept: &SavedModes) -> io::Result<()> {
     let left =
         if IS_OTHER.swap(false, Ordering::Relaxed) { write(tty, FIRST_SCREEN) } else { Ok(()) };
     let written = write(tty, RESTORE);
@@ -150,7 +150,7 @@ pub(super) fn shows_other_screen(is_so: bool) {
 /// one does so without a line editor, only the rows below the cursor are known to be ours.
 pub(crate) fn restore_termios(
     tty: BorrowedFd<'_>,
-    kept: &Kept,
+    kept: &SavedModes,
     live: Option<u16>,
     is_other: bool,
     prompts: impl FnOnce() -> bool,

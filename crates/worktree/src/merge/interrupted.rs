@@ -12,7 +12,7 @@ use centurion_files::{Existing, Location};
 
 use super::note::MergeNote;
 use super::take_over;
-use super::touched::{Of, OnDisk, Seen, content, look, touched};
+use super::touched::{CheckoutFile, Of, OnDisk, content, look, touched};
 use crate::checkout::{Checkout, CheckoutError};
 use crate::entry::Entry;
 use crate::git::{At, Git, GitError};
@@ -138,7 +138,11 @@ fn check_lock(into: &Checkout) -> io::Result<()> {
 }
 
 /// States of the files to change in a checkout between the two commits.
-async fn between(git: &Git, into: &Checkout, note: &MergeNote) -> Result<Vec<Seen>, GitError> {
+async fn between(
+    git: &Git,
+    into: &Checkout,
+    note: &MergeNote,
+) -> Result<Vec<CheckoutFile>, GitError> {
     let files = touched(git, into, (&note.from, &note.to)).await?;
     let is_ours = |path: &Path| !note.set_aside.iter().any(|it| names::path(it) == path);
     let files = files.into_iter().filter(|file| is_ours(&file.path)).collect();
@@ -153,7 +157,7 @@ async fn finish_or_take_back(
 ) -> Result<(MergeEnd, Vec<String>), GitError> {
     check_lock(into)?;
     let seen = between(git, into, note).await?;
-    let is_whole = |seen: &Seen| {
+    let is_whole = |seen: &CheckoutFile| {
         let on_disk = seen.on_disk;
         seen.staged == Of::After && !matches!(on_disk, OnDisk::Torn | OnDisk::Is(Of::Before))
     };
@@ -175,7 +179,7 @@ pub(super) async fn take_back(
     note: &MergeNote,
 ) -> Result<(), GitError> {
     let seen = between(git, into, note).await?;
-    if seen.iter().all(Seen::is_before) {
+    if seen.iter().all(CheckoutFile::is_before) {
         return Ok(());
     }
     check_lock(into)?;
@@ -183,15 +187,20 @@ pub(super) async fn take_back(
 }
 
 /// Gives the index and the files of a checkout back what they were; the files that another hand made something of.
-async fn put_back(git: &Git, into: &Checkout, seen: &[Seen]) -> Result<Vec<String>, GitError> {
-    let is_others =
-        |seen: &&Seen| seen.staged == Of::Neither || seen.on_disk == OnDisk::Is(Of::Neither);
+async fn put_back(
+    git: &Git,
+    into: &Checkout,
+    seen: &[CheckoutFile],
+) -> Result<Vec<String>, GitError> {
+    let is_others = |seen: &&CheckoutFile| {
+        seen.staged == Of::Neither || seen.on_disk == OnDisk::Is(Of::Neither)
+    };
     let stays = seen.iter().filter(is_others).map(|it| shown(&it.file.path)).collect();
     stage_before(git, into, seen).await?;
-    let is_ours = |seen: &&Seen| {
+    let is_ours = |seen: &&CheckoutFile| {
         seen.staged != Of::Neither && matches!(seen.on_disk, OnDisk::Torn | OnDisk::Is(Of::After))
     };
-    let (there, new): (Vec<&Seen>, Vec<&Seen>) =
+    let (there, new): (Vec<&CheckoutFile>, Vec<&CheckoutFile>) =
         seen.iter().filter(is_ours).partition(|seen| seen.file.before.is_some());
     for seen in new {
         remove(&into.top, &seen.file.path)?;
@@ -205,8 +214,8 @@ async fn put_back(git: &Git, into: &Checkout, seen: &[Seen]) -> Result<Vec<Strin
 }
 
 /// Has the index be what it was before, in one step.
-async fn stage_before(git: &Git, into: &Checkout, seen: &[Seen]) -> Result<(), GitError> {
-    let staged: Vec<&Seen> = seen.iter().filter(|seen| seen.staged == Of::After).collect();
+async fn stage_before(git: &Git, into: &Checkout, seen: &[CheckoutFile]) -> Result<(), GitError> {
+    let staged: Vec<&CheckoutFile> = seen.iter().filter(|seen| seen.staged == Of::After).collect();
     let line = |mode: &str, id: &str, path: &PathBuf| {
         let head = format!("{mode} {id}\t").into_bytes();
         [head, names::joined([path])].concat()
@@ -224,7 +233,7 @@ async fn stage_before(git: &Git, into: &Checkout, seen: &[Seen]) -> Result<(), G
     let at = || into.at();
     let args = ["update-index", "--add", "--remove", "--replace", "-z", "--index-info"];
     git.run(at().input(&input), args).await?;
-    let is_left_out = |seen: &&&Seen| {
+    let is_left_out = |seen: &&&CheckoutFile| {
         seen.on_disk == OnDisk::LeftOut && seen.file.before.is_some() && !seen.file.is_repository()
     };
     let left_out = names::joined(staged.iter().filter(is_left_out).map(|seen| &seen.file.path));

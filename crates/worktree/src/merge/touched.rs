@@ -23,26 +23,26 @@ const EXECUTABLE: &str = "100755";
 
 /// A file as a commit or an index has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Side {
+pub(crate) struct FileVersion {
     pub(crate) mode: String,
     pub(crate) id: String,
 }
 
 /// A file that differs between two commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Touched {
+pub(crate) struct TouchedFile {
     pub(crate) path: PathBuf,
-    pub(crate) before: Option<Side>,
-    pub(crate) after: Option<Side>,
+    pub(crate) before: Option<FileVersion>,
+    pub(crate) after: Option<FileVersion>,
 }
 
-impl Touched {
+impl TouchedFile {
     /// Set for a repository within this one, whose files git leaves alone here.
     pub(crate) fn is_repository(&self) -> bool {
         self.sides().any(|side| side.mode == REPOSITORY)
     }
 
-    fn sides(&self) -> impl Iterator<Item = &Side> {
+    fn sides(&self) -> impl Iterator<Item = &FileVersion> {
         self.before.iter().chain(&self.after)
     }
 }
@@ -68,13 +68,13 @@ pub(crate) enum OnDisk {
 
 /// State of a file in a checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) file: Touched,
+pub(crate) struct CheckoutFile {
+    pub(crate) file: TouchedFile,
     pub(crate) staged: Of,
     pub(crate) on_disk: OnDisk,
 }
 
-impl Seen {
+impl CheckoutFile {
     /// The file is as it was before.
     pub(crate) fn is_before(&self) -> bool {
         self.staged == Of::Before
@@ -87,15 +87,15 @@ pub(crate) async fn touched(
     git: &Git,
     into: &Checkout,
     (from, to): (&str, &str),
-) -> Result<Vec<Touched>, GitError> {
+) -> Result<Vec<TouchedFile>, GitError> {
     let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", from, to];
     let said = git.run_raw(At::git_dir(&into.git_dir), args).await?;
     let entries = raw(&said).into_iter();
-    Ok(entries.map(|(path, before, after)| Touched { path, before, after }).collect())
+    Ok(entries.map(|(path, before, after)| TouchedFile { path, before, after }).collect())
 }
 
 /// The entries of a raw difference: a path, and what it is on each side.
-fn raw(said: &[u8]) -> Vec<(PathBuf, Option<Side>, Option<Side>)> {
+fn raw(said: &[u8]) -> Vec<(PathBuf, Option<FileVersion>, Option<FileVersion>)> {
     let mut parts = names::parts(said);
     let mut entries = Vec::new();
     while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
@@ -104,7 +104,7 @@ fn raw(said: &[u8]) -> Vec<(PathBuf, Option<Side>, Option<Side>)> {
         let mut next = || words.next().unwrap_or_default();
         let (old, new, before, after) = (next(), next(), next(), next());
         let side = |mode: String, id: String| {
-            (mode.bytes().any(|byte| byte != b'0')).then_some(Side { mode, id })
+            (mode.bytes().any(|byte| byte != b'0')).then_some(FileVersion { mode, id })
         };
         entries.push((names::path(path), side(old, before), side(new, after)));
     }
@@ -116,12 +116,12 @@ pub(crate) async fn look(
     git: &Git,
     into: &Checkout,
     from: &str,
-    files: Vec<Touched>,
-) -> Result<Vec<Seen>, GitError> {
+    files: Vec<TouchedFile>,
+) -> Result<Vec<CheckoutFile>, GitError> {
     let at = || into.at();
     let args = ["diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", from];
     let staged = git.run_raw(at(), args).await?;
-    let staged: BTreeMap<PathBuf, Option<Side>> =
+    let staged: BTreeMap<PathBuf, Option<FileVersion>> =
         raw(&staged).into_iter().map(|(path, _, now)| (path, now)).collect();
     let left_out = left_out(git, into, &files).await?;
     let hashes = hashes(git, into, &files).await?;
@@ -137,7 +137,7 @@ pub(crate) async fn look(
         } else {
             on_disk(git, into, &file, hashes.get(&file.path)).await?
         };
-        seen.push(Seen { file, staged, on_disk });
+        seen.push(CheckoutFile { file, staged, on_disk });
     }
     Ok(seen)
 }
@@ -146,7 +146,7 @@ pub(crate) async fn look(
 async fn left_out(
     git: &Git,
     into: &Checkout,
-    files: &[Touched],
+    files: &[TouchedFile],
 ) -> Result<BTreeSet<PathBuf>, GitError> {
     if !into.git_dir.join("info/sparse-checkout").is_file() {
         return Ok(BTreeSet::new());
@@ -172,7 +172,7 @@ async fn left_out(
 async fn hashes(
     git: &Git,
     into: &Checkout,
-    files: &[Touched],
+    files: &[TouchedFile],
 ) -> Result<BTreeMap<PathBuf, String>, GitError> {
     let is_regular = |path: &&PathBuf| centurion_files::open_regular(&into.top.join(path)).is_ok();
     let paths: Vec<&PathBuf> = files.iter().map(|file| &file.path).filter(is_regular).collect();
@@ -188,7 +188,7 @@ async fn hashes(
 async fn on_disk(
     git: &Git,
     into: &Checkout,
-    file: &Touched,
+    file: &TouchedFile,
     hash: Option<&String>,
 ) -> Result<OnDisk, GitError> {
     let path = into.top.join(&file.path);
@@ -216,9 +216,10 @@ async fn on_disk(
     // A file that cannot be opened without a link on the way is not what git put there.
     let Some(hash) = hash else { return Ok(OnDisk::Is(Of::Neither)) };
     let is_executable = metadata.permissions().mode() & 0o100 != 0;
-    let has =
-        |side: &Option<Side>| side.as_ref().is_some_and(|it| it.mode != LINK && it.id == *hash);
-    let has_mode = |side: &Option<Side>| {
+    let has = |side: &Option<FileVersion>| {
+        side.as_ref().is_some_and(|it| it.mode != LINK && it.id == *hash)
+    };
+    let has_mode = |side: &Option<FileVersion>| {
         side.as_ref().is_some_and(|it| (it.mode == EXECUTABLE) == is_executable)
     };
     match (has(&file.before), has(&file.after)) {
@@ -236,7 +237,7 @@ fn is_absent(error: &io::Error) -> bool {
 }
 
 /// Turns the absence of a file into `None`.
-fn absent(file: &Touched) -> OnDisk {
+fn absent(file: &TouchedFile) -> OnDisk {
     match (&file.before, &file.after) {
         (_, None) => OnDisk::Is(Of::After),
         (None, _) => OnDisk::Is(Of::Before),
@@ -245,7 +246,7 @@ fn absent(file: &Touched) -> OnDisk {
 }
 
 /// Checks that a file is the beginning of its content in one of the commits: nothing is in it that is not in git.
-async fn is_part(git: &Git, into: &Checkout, file: &Touched) -> Result<bool, GitError> {
+async fn is_part(git: &Git, into: &Checkout, file: &TouchedFile) -> Result<bool, GitError> {
     let Ok(bytes) = content(&into.top.join(&file.path)) else { return Ok(false) };
     for side in file.sides().filter(|side| side.mode != LINK) {
         // As git writes it, which may be another text than the one that it keeps.

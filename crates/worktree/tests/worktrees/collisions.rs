@@ -2,15 +2,9 @@
 
 use std::fs;
 
-use centurion_worktree::{Entry, Mended, Standing, Unsaved};
+use centurion_worktree::{Mended, Standing, Unsaved};
 
 use crate::support::{Scene, write};
-
-async fn only(scene: &Scene) -> Entry {
-    let mut listed = scene.worktrees.list(&scene.top).await.unwrap();
-    assert_eq!(listed.len(), 1, "{listed:?}");
-    listed.remove(0)
-}
 
 fn commit(scene: &Scene, path: &std::path::Path, text: &str) -> String {
     write(path, "a.txt", text);
@@ -39,7 +33,7 @@ async fn refs_that_cannot_be_together_are_kept_beside_each_other() {
     let beside = format!("refs/centurion/agents/one/beside/{}/refs/heads/side/deep", &second[..12]);
     assert!(report.saved.contains(&beside), "{:?}", report.saved);
     assert_eq!(scene.git(&format!("rev-parse {beside}")), second);
-    assert_eq!(only(&scene).await.standing, Standing::Kept);
+    assert_eq!(scene.only().await.standing, Standing::Kept);
 }
 
 #[tokio::test]
@@ -54,7 +48,7 @@ async fn an_agent_that_renames_its_branch_below_itself_comes_home() {
     assert!(matches!(mended[0].1, Ok(Mended::Kept(_))), "{mended:?}");
     assert_eq!(scene.git("rev-parse worktree-one"), tip);
     assert_eq!(scene.git("rev-parse refs/centurion/agents/one/refs/heads/worktree-one/deep"), tip);
-    assert_eq!(only(&scene).await.standing, Standing::Kept);
+    assert_eq!(scene.only().await.standing, Standing::Kept);
 }
 
 #[tokio::test]
@@ -72,7 +66,7 @@ async fn a_branch_that_cannot_be_made_in_the_repository_is_kept_beside_it() {
     assert!(told.contains("refs/centurion/agents/one/branch"), "{told}");
     assert_eq!(scene.git("rev-parse refs/centurion/agents/one/branch"), tip);
     assert_eq!(scene.git_in(&path, "rev-parse HEAD"), tip);
-    let entry = only(&scene).await;
+    let entry = scene.only().await;
     assert_eq!(entry.standing, Standing::Kept);
     let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
     assert_eq!((report.head, report.ahead), (tip.clone(), 1));
@@ -80,7 +74,7 @@ async fn a_branch_that_cannot_be_made_in_the_repository_is_kept_beside_it() {
     let again = scene.create("one").await;
     assert_eq!(scene.git_in(&path, "rev-parse HEAD"), tip);
     scene.keep(again).await;
-    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::IsSaved).await;
     gone.unwrap().delete();
     assert_eq!(scene.git("rev-parse refs/centurion/agents/one/branch"), tip);
     // A branch that is only missing is made again.
@@ -109,7 +103,7 @@ async fn a_branch_that_another_checkout_is_on_is_not_moved_under_it() {
     assert_eq!(scene.git_in(&other, "rev-parse HEAD"), tip);
     assert_eq!(scene.git("rev-parse worktree-one"), tip);
     // Nor is it removed there.
-    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::IsSaved).await;
     gone.unwrap().delete();
     assert_eq!(scene.git_in(&other, "rev-parse HEAD"), tip);
     assert!(fs::read_to_string(other.join("a.txt")).unwrap().contains("agent"));

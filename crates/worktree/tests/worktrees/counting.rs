@@ -2,18 +2,12 @@
 
 use std::fs;
 
-use centurion_worktree::{Entry, KeptError, Report, Settled, Unsaved};
+use centurion_worktree::{KeptError, Report, Settled, Unsaved};
 
 use crate::support::{Scene, write};
 
-async fn only(scene: &Scene) -> Entry {
-    let mut listed = scene.worktrees.list(&scene.top).await.unwrap();
-    assert_eq!(listed.len(), 1, "{listed:?}");
-    listed.remove(0)
-}
-
 async fn show(scene: &Scene) -> Report {
-    scene.worktrees.report(&scene.top, &only(scene).await).await.unwrap()
+    scene.worktrees.report(&scene.top, &scene.only().await).await.unwrap()
 }
 
 fn files(report: &Report) -> Vec<String> {
@@ -37,7 +31,7 @@ async fn more_than_can_be_saved_is_said_and_never_removed() {
     assert!(report.notes[0].contains("in the worktree alone"), "{:?}", report.notes);
     assert_eq!(show(&scene).await.notes, report.notes);
     for unsaved in [Unsaved::Stays, Unsaved::IsSaved] {
-        let refused = scene.worktrees.let_go(&scene.top, &only(&scene).await, unsaved).await;
+        let refused = scene.worktrees.let_go(&scene.top, &scene.only().await, unsaved).await;
         let refused = refused.unwrap_err();
         assert!(matches!(refused, KeptError::Large { count: 2, .. }), "{refused}");
         scene.shell(refused.to_string().split('`').nth(1).unwrap());
@@ -46,14 +40,14 @@ async fn more_than_can_be_saved_is_said_and_never_removed() {
     // So is what git ignores.
     fs::rename(path.join("large.bin"), path.join("node_modules")).unwrap();
     assert!(show(&scene).await.notes.is_empty());
-    let refused = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    let refused = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::IsSaved).await;
     assert!(matches!(refused, Err(KeptError::Large { .. })), "{refused:?}");
     // What is committed is in the repository.
     scene.git_in(&path, "add -f node_modules");
     scene.git_in(&path, "commit -q -m large");
     let report = show(&scene).await;
     assert_eq!((report.uncommitted, report.ignored, &report.notes[..]), (1, 0, &[][..]));
-    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::IsSaved).await;
     gone.unwrap().delete();
 }
 
@@ -153,7 +147,7 @@ async fn a_change_right_after_a_commit_is_not_missed() {
     let report = scene.keep(worktree).await;
     assert_eq!(report.uncommitted, 1);
     assert_eq!(scene.git_in(&path, "status --porcelain"), "M quick.txt");
-    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::IsSaved).await;
     gone.unwrap().delete();
     scene.worktrees.restore(&scene.top, "one").await.unwrap();
     assert_eq!(fs::read_to_string(path.join("quick.txt")).unwrap(), "two\n");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use centurion_worktree::merge::{How, Merge, MergeEnd};
 use centurion_worktree::{
-    Direct, Entry, Mended, Program, RunProgram, Running, Settled, Standing, Unsaved,
+    Direct, Mended, Program, RunProgram, Running, Settled, Standing, Unsaved,
 };
 use tokio::sync::Notify;
 
@@ -174,12 +174,6 @@ async fn with_work() -> Scene {
     scene
 }
 
-async fn only(scene: &Scene) -> Entry {
-    let mut listed = scene.worktrees.list(&scene.top).await.unwrap();
-    assert_eq!(listed.len(), 1, "{listed:?}");
-    listed.remove(0)
-}
-
 /// Runs programs, and counts them.
 #[derive(Default)]
 struct Counting(AtomicUsize);
@@ -213,7 +207,7 @@ async fn dying_while_work_is_merged_leaves_a_merge_that_is_finished_or_taken_bac
     for (number, how) in hows.iter().enumerate() {
         let (counting, merge) = (Arc::new(Counting::default()), Merge::any(how, "Work of one"));
         scene.rewind(&saved);
-        let entry = only(&scene).await;
+        let entry = scene.only().await;
         scene.other(counting.clone()).merge(&scene.top, &entry, &merge).await.unwrap();
         let mut ends = Vec::new();
         for moment in moments(counting.0.load(Ordering::SeqCst), number) {
@@ -221,10 +215,10 @@ async fn dying_while_work_is_merged_leaves_a_merge_that_is_finished_or_taken_bac
             scene.rewind(&saved);
             let runner = dying(moment.0, moment.1);
             let worktrees = scene.other(runner.clone());
-            let entry = only(&scene).await;
+            let entry = scene.only().await;
             let merged = until_death(worktrees.merge(&scene.top, &entry, &merge), &runner).await;
             assert!(merged.is_none(), "{at}");
-            let found = only(&scene).await.standing;
+            let found = scene.only().await.standing;
             assert!(matches!(found, Standing::Kept | Standing::Merging { .. }), "{at} {found}");
             let mended = scene.worktrees.mend(&scene.top).await.unwrap();
             assert_eq!(mended.len(), usize::from(found != Standing::Kept), "{at} {mended:?}");
@@ -234,9 +228,9 @@ async fn dying_while_work_is_merged_leaves_a_merge_that_is_finished_or_taken_bac
                 assert_eq!((&merge.end, &merge.notes), (&end, &Vec::new()), "{at} {merge}");
                 ends.push(end);
             }
-            assert_eq!(only(&scene).await.standing, Standing::Kept, "{at}");
+            assert_eq!(scene.only().await.standing, Standing::Kept, "{at}");
             if !is_done {
-                let again = scene.worktrees.merge(&scene.top, &only(&scene).await, &merge).await;
+                let again = scene.worktrees.merge(&scene.top, &scene.only().await, &merge).await;
                 again.unwrap_or_else(|error| panic!("{at}: {error}"));
             }
             assert_eq!(scene.read("committed.txt"), "committed\n");
@@ -271,7 +265,7 @@ async fn dying_while_a_worktree_is_saved_and_removed_or_restored_loses_nothing_o
     let scene = with_work().await;
     for is_removed in [true, false] {
         if !is_removed {
-            let entry = only(&scene).await;
+            let entry = scene.only().await;
             let gone = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
             gone.unwrap().delete();
         }
@@ -282,7 +276,7 @@ async fn dying_while_a_worktree_is_saved_and_removed_or_restored_loses_nothing_o
             let runner = dying(step, step % 2 == 1);
             let worktrees = scene.other(runner.clone());
             was_done = if is_removed {
-                let entry = only(&scene).await;
+                let entry = scene.only().await;
                 let gone = worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved);
                 until_death(gone, &runner).await.map(|gone| gone.unwrap().delete()).is_some()
             } else {
@@ -298,7 +292,7 @@ async fn dying_while_a_worktree_is_saved_and_removed_or_restored_loses_nothing_o
                 assert_eq!(scene.git("worktree list").lines().count(), 1, "{step}");
                 scene.worktrees.restore(&scene.top, "one").await.unwrap();
             }
-            assert_eq!(only(&scene).await.standing, Standing::Kept, "{step}");
+            assert_eq!(scene.only().await.standing, Standing::Kept, "{step}");
             assert!(is_whole(&scene), "{is_removed} {step}");
             assert_eq!(scene.state(), before, "{step}");
             if was_done {

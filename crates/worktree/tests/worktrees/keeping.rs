@@ -3,15 +3,9 @@
 use std::fs;
 
 use centurion_worktree::merge::{How, Merge};
-use centurion_worktree::{Entry, Finished, KeptError, Standing, Unsaved};
+use centurion_worktree::{Finished, KeptError, Standing, Unsaved};
 
 use crate::support::{Scene, wish, write};
-
-async fn only(scene: &Scene) -> Entry {
-    let mut listed = scene.worktrees.list(&scene.top).await.unwrap();
-    assert_eq!(listed.len(), 1, "{listed:?}");
-    listed.remove(0)
-}
 
 /// A worktree with a commit, a change, a new file and an ignored one.
 async fn prepared() -> Scene {
@@ -31,7 +25,7 @@ async fn prepared() -> Scene {
 #[tokio::test]
 async fn what_is_in_a_worktree_is_told_and_shown() {
     let scene = prepared().await;
-    let entry = only(&scene).await;
+    let entry = scene.only().await;
     assert_eq!(entry.standing, Standing::Kept);
     let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
     assert_eq!((report.ahead, report.behind, report.uncommitted, report.ignored), (1, 0, 2, 1));
@@ -63,16 +57,16 @@ async fn a_commit_of_no_branch_keeps_a_worktree_whose_branch_is_merged() {
 async fn a_worktree_goes_when_all_of_it_is_elsewhere_and_not_before() {
     let scene = prepared().await;
     let path = scene.path(".claude/worktrees/one");
-    let refused = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::Stays).await;
+    let refused = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::Stays).await;
     assert!(matches!(refused, Err(KeptError::Holds(_))), "{refused:?}");
     fs::remove_file(path.join("new.txt")).unwrap();
     fs::remove_dir_all(path.join("ignored")).unwrap();
     scene.git_in(&path, "checkout -q -- a.txt");
-    let refused = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::Stays).await;
+    let refused = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::Stays).await;
     assert!(refused.unwrap_err().to_string().contains("no other branch has the commits"));
     assert!(path.is_dir());
     scene.git("merge -q --ff-only worktree-one");
-    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::Stays).await;
+    let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::Stays).await;
     gone.unwrap().delete();
     assert!(!path.exists());
     assert_eq!(scene.git("branch --list worktree-*"), "");
@@ -86,7 +80,7 @@ async fn what_is_removed_by_force_comes_back_whole() {
     let scene = prepared().await;
     let path = scene.path(".claude/worktrees/one");
     let tip = scene.git("rev-parse worktree-one");
-    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::IsSaved).await;
     gone.unwrap().delete();
     assert!(!path.exists());
     scene.git("gc -q --prune=now");
@@ -101,7 +95,7 @@ async fn what_is_removed_by_force_comes_back_whole() {
     ] {
         assert_eq!(fs::read_to_string(path.join(name)).unwrap(), text, "{name}");
     }
-    assert_eq!(only(&scene).await.standing, Standing::Kept);
+    assert_eq!(scene.only().await.standing, Standing::Kept);
     assert!(matches!(scene.worktrees.restore(&scene.top, "one").await, Err(KeptError::Taken(_))));
     let unknown = scene.worktrees.restore(&scene.top, "nothing").await;
     assert!(matches!(unknown, Err(KeptError::NothingSaved(_))), "{unknown:?}");
@@ -125,7 +119,7 @@ async fn a_worktree_that_comes_back_is_the_one_that_was_removed() {
         write(&path, "src/b.txt", "later\n");
         fs::remove_file(path.join("src/c.txt")).unwrap();
         scene.git_in(&path, "rm -q --cached src/c.txt");
-        let entry = only(&scene).await;
+        let entry = scene.only().await;
         let before = scene.worktrees.report(&scene.top, &entry).await.unwrap();
         let differs = scene.worktrees.diff(&entry, &|_| true).await.unwrap();
         let status = scene.git_in(&path, "status --porcelain --ignored --branch");
@@ -136,7 +130,7 @@ async fn a_worktree_that_comes_back_is_the_one_that_was_removed() {
         let record = entry.record.unwrap();
         assert_eq!((&restored.path, &restored.base), (&record.path, &record.base));
         assert_eq!((&restored.owner, restored.made), (&record.owner, record.made));
-        let entry = only(&scene).await;
+        let entry = scene.only().await;
         assert_eq!(entry.standing, Standing::Kept);
         assert_eq!(scene.worktrees.report(&scene.top, &entry).await.unwrap(), before);
         assert_eq!(scene.worktrees.diff(&entry, &|_| true).await.unwrap(), differs);
@@ -152,7 +146,7 @@ async fn a_worktree_that_comes_back_is_the_one_that_was_removed() {
 #[tokio::test]
 async fn what_others_say_of_a_saved_worktree_is_not_believed() {
     let scene = prepared().await;
-    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::IsSaved).await;
     gone.unwrap().delete();
     let name = "refs/centurion/agents/one/record";
     let said = scene.git(&format!("cat-file commit {name}"));
@@ -171,7 +165,7 @@ async fn what_others_say_of_a_saved_worktree_is_not_believed() {
         // As far as it is known without.
         assert_eq!(restored.path, scene.path(".claude/worktrees/agent-one"));
         assert_eq!(restored.base, scene.git("rev-parse refs/centurion/agents/one/branch"));
-        let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+        let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::IsSaved).await;
         gone.unwrap().delete();
     }
 }
@@ -180,11 +174,11 @@ async fn what_others_say_of_a_saved_worktree_is_not_believed() {
 async fn a_worktree_in_use_or_left_is_not_let_go() {
     let scene = Scene::new();
     let worktree = scene.create("one").await;
-    let entry = only(&scene).await;
+    let entry = scene.only().await;
     let refused = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
     assert!(matches!(refused, Err(KeptError::InUse(_))), "{refused:?}");
     drop(worktree);
-    let refused = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    let refused = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::IsSaved).await;
     assert!(matches!(refused, Err(KeptError::Left)), "{refused:?}");
 }
 
@@ -195,7 +189,7 @@ async fn a_worktree_that_a_person_moved_is_found_and_not_removed() {
     let to = scene.root().join("new place");
     let words = ["worktree", "move", path.to_str().unwrap(), to.to_str().unwrap()];
     scene.git_args(&words);
-    let entry = only(&scene).await;
+    let entry = scene.only().await;
     assert_eq!(entry.standing, Standing::Moved { to: to.clone() });
     scene.worktrees.mend(&scene.top).await.unwrap();
     let mut told = Vec::new();
@@ -211,7 +205,7 @@ async fn a_worktree_that_a_person_moved_is_found_and_not_removed() {
     assert_eq!(fs::read_to_string(to.join("new.txt")).unwrap(), "new\n");
     assert_eq!(scene.git_in(&to, "branch --show-current"), "worktree-one");
     scene.shell(told[0].split('`').nth(1).unwrap());
-    let entry = only(&scene).await;
+    let entry = scene.only().await;
     assert_eq!(entry.standing, Standing::Kept);
     let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
     assert_eq!((report.ahead, report.uncommitted), (1, 2));
@@ -281,7 +275,7 @@ async fn files_come_back_byte_for_byte_whatever_attributes_say() {
         let before = fs::read(path.join("kept.txt")).unwrap();
         scene.keep(worktree).await;
         let status = scene.git_in(&path, "status --porcelain");
-        let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+        let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::IsSaved).await;
         gone.unwrap().delete();
         scene.worktrees.restore(&scene.top, "one").await.unwrap();
         for (name, bytes) in files {
@@ -299,7 +293,7 @@ async fn what_was_saved_of_a_worktree_whose_directory_is_gone_comes_back() {
     let scene = prepared().await;
     let path = scene.path(".claude/worktrees/one");
     fs::remove_dir_all(&path).unwrap();
-    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+    let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::IsSaved).await;
     gone.unwrap().delete();
     scene.worktrees.restore(&scene.top, "one").await.unwrap();
     for (name, text) in

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use centurion_protocol::Env;
 use centurion_worktree::{
-    Contents, CreateError, Direct, Git, Owner, Report, RunProgram, Settled, Slug, Wish, Worktree,
-    Worktrees,
+    Contents, CreateError, Direct, Entry, Git, Owner, Report, RunProgram, Settled, Slug, Wish,
+    Worktree, Worktrees,
 };
 
 /// A repository with two commits on `main`, in a directory with a space in its name.
@@ -180,6 +180,13 @@ impl Scene {
 
     pub(crate) async fn settle(&self, worktree: Worktree) -> Settled {
         self.worktrees.settle(worktree, Some(&self.top)).await.unwrap()
+    }
+
+    /// The one worktree that is listed.
+    pub(crate) async fn only(&self) -> Entry {
+        let mut listed = self.worktrees.list(&self.top).await.unwrap();
+        assert_eq!(listed.len(), 1, "{listed:?}");
+        listed.remove(0)
     }
 
     /// Ends a worktree that must be kept.

@@ -4,15 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use centurion_worktree::merge::{How, Merge};
-use centurion_worktree::{Entry, Mended, Operation, Settled, Standing, Unsaved};
+use centurion_worktree::{Mended, Operation, Settled, Standing, Unsaved};
 
 use crate::support::{Scene, write};
-
-async fn only(scene: &Scene) -> Entry {
-    let mut listed = scene.worktrees.list(&scene.top).await.unwrap();
-    assert_eq!(listed.len(), 1, "{listed:?}");
-    listed.remove(0)
-}
 
 /// Two branches that do not go together; the worktree is on its own.
 fn diverge(scene: &Scene, path: &Path) {
@@ -90,7 +84,7 @@ async fn what_was_begun_is_named_with_the_command_that_gives_it_up() {
         assert_eq!(scene.git("show refs/centurion/agents/one/uncommitted:new.txt"), "new");
         assert_eq!(scene.git("show refs/centurion/agents/one/refs/heads/side:a.txt"), "side");
         if operation != Operation::Conflict {
-            let entry = only(&scene).await;
+            let entry = scene.only().await;
             assert_eq!(entry.standing, Standing::Paused { operation });
             let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
             assert_eq!(report.notes[0], told);
@@ -112,7 +106,7 @@ async fn what_was_begun_is_named_with_the_command_that_gives_it_up() {
         let mended = scene.worktrees.mend(&scene.top).await.unwrap();
         let Ok(Mended::Kept(report)) = &mended[0].1 else { panic!("{operation:?} {mended:?}") };
         assert_eq!(report.operation, None, "{operation:?}");
-        let entry = only(&scene).await;
+        let entry = scene.only().await;
         assert_eq!(entry.standing, Standing::Kept, "{operation:?}");
         assert_eq!(fs::read_to_string(path.join("new.txt")).unwrap(), "new\n", "{operation:?}");
         let gone = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
@@ -129,7 +123,7 @@ async fn what_a_person_begins_in_a_worktree_that_was_kept_is_named_as_well() {
     diverge(&scene, &path);
     scene.keep(worktree).await;
     assert!(!scene.try_git_in(&path, "merge refs/centurion/agents/one/refs/heads/side").1);
-    let entry = only(&scene).await;
+    let entry = scene.only().await;
     let gone = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
     let told = gone.unwrap_err().to_string();
     assert!(told.starts_with("a merge is not finished in it"), "{told}");
@@ -155,7 +149,7 @@ async fn an_agent_continues_with_what_it_had_begun() {
     let report = scene.keep(again).await;
     assert_eq!(report.operation, None);
     assert_eq!(scene.git("log --format=%s -2 worktree-one"), "own\nside");
-    assert_eq!(only(&scene).await.standing, Standing::Kept);
+    assert_eq!(scene.only().await.standing, Standing::Kept);
 }
 
 #[tokio::test]
@@ -184,7 +178,7 @@ async fn what_cannot_be_mended_says_why_each_time() {
     assert!(told.contains("is not the worktree that was made there"), "{told}");
     // One whose record cannot be read.
     fs::write(&file, "{").unwrap();
-    let refused = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::Stays).await;
+    let refused = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::Stays).await;
     let told = refused.unwrap_err().to_string();
     assert!(told.contains("cannot be read") && told.contains("worktrees/one"), "{told}");
 }
@@ -237,7 +231,7 @@ async fn what_is_left_of_a_name_or_of_a_removal_is_nothing() {
     let kept = scene.path(".git/centurion/worktrees/one");
     write(&kept, "record.json.77.new", "");
     write(&kept, "lease", "77\n");
-    assert_eq!(only(&scene).await.standing, Standing::Unfinished);
+    assert_eq!(scene.only().await.standing, Standing::Unfinished);
     scene.worktrees.mend(&scene.top).await.unwrap();
     assert!(!kept.exists());
     // A git that was killed has made the file that names the repository, and has not written to it.
@@ -264,12 +258,12 @@ async fn history_of_a_dead_process_survives_the_removal_of_its_files() {
     let tip = scene.git_in(&path, "rev-parse HEAD");
     drop(worktree);
     fs::remove_dir_all(&path).unwrap();
-    let refused = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::Stays).await;
+    let refused = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::Stays).await;
     assert!(refused.is_err(), "{refused:?}");
     let mended = scene.worktrees.mend(&scene.top).await.unwrap();
     assert!(matches!(mended[0].1, Ok(Mended::Kept(_))), "{mended:?}");
     assert_eq!(scene.git("rev-parse worktree-one"), tip);
-    assert_eq!(only(&scene).await.standing, Standing::Gone);
+    assert_eq!(scene.only().await.standing, Standing::Gone);
 }
 
 #[tokio::test]
@@ -303,7 +297,7 @@ async fn a_branch_without_a_commit_comes_home_with_its_files() {
             assert_eq!(scene.git("show refs/centurion/agents/one/staged:new.txt"), "new");
         }
         assert_eq!(scene.git("rev-parse worktree-one"), tip);
-        let entry = only(&scene).await;
+        let entry = scene.only().await;
         assert_eq!(entry.standing, Standing::Kept);
         let report = scene.worktrees.report(&scene.top, &entry).await.unwrap();
         assert_eq!((report.head, report.ahead), (tip, 1));

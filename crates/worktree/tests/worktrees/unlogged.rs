@@ -1,12 +1,8 @@
 //! Commits that no ref has and no log names.
 
-use centurion_worktree::{Entry, Unsaved, Wish};
+use centurion_worktree::{Unsaved, Wish};
 
 use crate::support::{Scene, wish, write};
-
-async fn only(scene: &Scene) -> Entry {
-    scene.worktrees.list(&scene.top).await.unwrap().remove(0)
-}
 
 /// What is kept of an agent's work in the repository, whichever ref has it.
 fn texts(scene: &Scene) -> String {
@@ -37,7 +33,7 @@ async fn what_an_agent_made_without_a_log_and_gave_up_is_kept() {
             scene.git_in(&path, "repack -q -a -d -k");
         }
         scene.keep(worktree).await;
-        let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::IsSaved).await;
+        let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::IsSaved).await;
         gone.unwrap().delete();
         scene.git("gc -q --prune=now");
         let kept = texts(&scene);
@@ -62,7 +58,7 @@ async fn a_long_log_is_read_to_its_beginning() {
     let last = text.lines().last().unwrap();
     std::fs::write(&log, format!("{text}{}", format!("{last}\n").repeat(600))).unwrap();
     drop(worktree);
-    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::Stays).await;
+    let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::Stays).await;
     gone.unwrap().delete();
     assert!(texts(&scene).contains("precious"), "{}", texts(&scene));
 }
@@ -88,7 +84,7 @@ async fn what_only_refs_of_a_worktree_itself_have_is_saved_before_it_goes() {
         } else {
             drop(worktree);
         }
-        let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::Stays).await;
+        let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::Stays).await;
         gone.unwrap().delete();
         scene.git("gc -q --prune=now");
         assert!(texts(&scene).contains("precious"), "{is_private}: {}", texts(&scene));

@@ -4,17 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use centurion_worktree::merge::{How, Merge};
-use centurion_worktree::{Contents, Entry, KeptError, Unsaved, Wish, Worktree};
+use centurion_worktree::{Contents, KeptError, Unsaved, Wish, Worktree};
 
 use crate::support::{Scene, wish, write};
 
 const MARKS: [&str; 2] = ["--skip-worktree", "--assume-unchanged"];
-
-async fn only(scene: &Scene) -> Entry {
-    let mut listed = scene.worktrees.list(&scene.top).await.unwrap();
-    assert_eq!(listed.len(), 1, "{listed:?}");
-    listed.remove(0)
-}
 
 /// Changes a file that git is told not to look at.
 fn hide(scene: &Scene, path: &Path, mark: &str) {
@@ -51,7 +45,7 @@ async fn what_git_is_told_not_to_look_at_keeps_a_worktree() {
             let scene = Scene::new();
             let path =
                 if is_agents { left(&scene, mark).await } else { entered(&scene, mark).await };
-            let entry = only(&scene).await;
+            let entry = scene.only().await;
             let refused = scene.worktrees.let_go(&scene.top, &entry, Unsaved::Stays).await;
             let said = refused.unwrap_err();
             assert!(
@@ -76,9 +70,9 @@ async fn what_git_is_told_not_to_look_at_is_merged() {
         let scene = Scene::new();
         let path = left(&scene, mark).await;
         let merge = Merge::any(&How::Merge, "m");
-        scene.worktrees.merge(&scene.top, &only(&scene).await, &merge).await.unwrap();
+        scene.worktrees.merge(&scene.top, &scene.only().await, &merge).await.unwrap();
         assert_eq!(scene.read("a.txt"), "precious\n", "{mark}");
-        let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::Stays).await;
+        let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::Stays).await;
         gone.unwrap().delete();
         assert!(!path.exists());
     }
@@ -102,7 +96,7 @@ async fn what_is_not_checked_out_is_not_missing_and_what_is_written_there_counts
     scene.git_in(&path, "config sparse.expectFilesOutsideOfPatterns true");
     let report = scene.keep(worktree).await;
     assert_eq!(report.uncommitted, 2, "{report:?}");
-    let entry = only(&scene).await;
+    let entry = scene.only().await;
     let refused = scene.worktrees.let_go(&scene.top, &entry, Unsaved::Stays).await;
     assert!(matches!(refused, Err(KeptError::Holds(_))), "{refused:?}");
     let gone = scene.worktrees.let_go(&scene.top, &entry, Unsaved::IsSaved).await;
@@ -112,7 +106,7 @@ async fn what_is_not_checked_out_is_not_missing_and_what_is_written_there_counts
         assert_eq!(fs::read_to_string(restored.path.join(name)).unwrap(), text, "{name}");
     }
     let merge = Merge::any(&How::Merge, "m");
-    scene.worktrees.merge(&scene.top, &only(&scene).await, &merge).await.unwrap();
+    scene.worktrees.merge(&scene.top, &scene.only().await, &merge).await.unwrap();
     assert_eq!(scene.read("docs/d.txt"), "precious\n");
     assert_eq!(scene.read("src/b.txt"), "b\n");
 }
@@ -127,7 +121,7 @@ async fn earlier_work_that_was_saved_stays_saved_when_a_worktree_goes() {
     scene.keep(worktree).await;
     let saved = scene.git("rev-parse refs/centurion/agents/one/uncommitted");
     fs::remove_file(path.join("new.txt")).unwrap();
-    let gone = scene.worktrees.let_go(&scene.top, &only(&scene).await, Unsaved::Stays).await;
+    let gone = scene.worktrees.let_go(&scene.top, &scene.only().await, Unsaved::Stays).await;
     gone.unwrap().delete();
     let refs = scene.git("for-each-ref --format=%(objectname) refs/centurion/agents/one");
     assert!(refs.lines().any(|id| id == saved), "{refs}");

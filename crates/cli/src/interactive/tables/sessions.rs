@@ -14,7 +14,7 @@ use centurion_tui::{Line, Table, TableOf, TableRow, Tone, lines_of, page_lines};
 
 use super::Tables;
 use super::session_costs::Spending;
-use crate::sessions::{self, Here};
+use crate::sessions::{self, ListedSession};
 
 /// The bytes at the end of a session that a preview shows.
 const PREVIEW: u64 = 64 * 1024;
@@ -30,7 +30,7 @@ const MOST_PLACES: usize = 5;
 const AROUND: usize = 60;
 
 /// The sessions of the places that a subject means, newest first, without the one that is open.
-fn of_places(tables: &Tables, places: &str) -> Vec<Here> {
+fn of_places(tables: &Tables, places: &str) -> Vec<ListedSession> {
     let (dirs, cwd) = (&tables.surroundings.dirs, &tables.surroundings.cwd);
     let mut found = match places {
         "all" => sessions::everywhere(dirs),
@@ -58,7 +58,7 @@ pub(super) fn table(tables: &Tables, places: &str) -> Table {
     Table::new(TableOf::Sessions, title, rows)
 }
 
-fn row(session: &Here, looks: bool, says_where: bool) -> TableRow {
+fn row(session: &ListedSession, looks: bool, says_where: bool) -> TableRow {
     let interrupted = if looks { interrupted_agents(&session.path) } else { Vec::new() };
     let mut hints = Vec::new();
     if !interrupted.is_empty() {

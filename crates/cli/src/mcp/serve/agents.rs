@@ -108,7 +108,7 @@ impl ServedAgents {
         };
         let mut session = Session::open(options).await?;
         session.hold_results();
-        let run = Work { session, lasting, watch };
+        let run = AgentRun { session, lasting, watch };
         let result = run.drive(request.prompt, caller, told).await;
         drop(turn);
         let Some((id, result)) = result else {
@@ -152,13 +152,13 @@ impl ServedAgents {
 }
 
 /// One agent at work, with all that lives as long as it does.
-struct Work {
+struct AgentRun {
     session: Session,
     lasting: Lasting,
     watch: Arc<Watch>,
 }
 
-impl Work {
+impl AgentRun {
     /// Runs until there is a result, and tells the caller of each step. `None` if nothing ran, and else the session that
     /// it is of.
     async fn drive(

@@ -13,7 +13,7 @@ fn places(machine: &Machine, cwd: &str, settings: &str) -> MemoryPlaces {
         start_dir: machine.path(cwd),
         ..SettingsSources::default()
     };
-    let settings = Settings::load(sources, Standing::Full);
+    let settings = Settings::load(sources, RepositoryTrust::Full);
     MemoryPlaces::new(&dirs, Some(&home), &machine.path(cwd), &settings, &[])
 }
 
@@ -74,7 +74,7 @@ fn a_directory_that_is_no_full_path_is_reported() {
         start_dir: machine.path("repo"),
         ..SettingsSources::default()
     };
-    let settings = Settings::load(sources, Standing::Full);
+    let settings = Settings::load(sources, RepositoryTrust::Full);
     let report = settings.keys();
     let told = report.iter().find(|it| it.key == "autoMemoryDirectory").unwrap();
     assert!(told.level == Level::User && told.why().contains("absolute path"), "{told:?}");

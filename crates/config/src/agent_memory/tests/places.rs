@@ -45,7 +45,7 @@ fn all_of_a_project_shares_one_memory_wherever_it_is_started() {
     machine.write("alone/sub/x", "");
     let home = machine.path("home");
     let dirs = Dirs::new(&Env::default(), Some(&home)).unwrap();
-    let settings = Settings::load(SettingsSources::default(), Standing::Untrusted);
+    let settings = Settings::load(SettingsSources::default(), RepositoryTrust::Untrusted);
     let places = |cwd: &str| MemoryPlaces::new(&dirs, None, &machine.path(cwd), &settings, &[]);
     for cwd in ["repo", "repo/deep/er", "w", "w/sub"] {
         let places = places(cwd);
@@ -77,7 +77,7 @@ fn without_auto_memory_there_is_none() {
             start_dir: machine.path("repo"),
             ..SettingsSources::default()
         };
-        let settings = Settings::load(sources, Standing::Full);
+        let settings = Settings::load(sources, RepositoryTrust::Full);
         let places = MemoryPlaces::new(
             &dirs,
             None,

@@ -231,14 +231,14 @@ fn snapshots_are_for_trusted_folders() {
         MemoryPlaces::new(&dirs, None, &machine.path("repo"), &settings, &[]).snapshots
     };
     let on = r#"{"subagents": {"memorySnapshot": true}}"#;
-    assert!(is_on(on, Standing::Full));
-    assert!(!is_on(on, Standing::Partly) && !is_on(on, Standing::Untrusted));
+    assert!(is_on(on, RepositoryTrust::Full));
+    assert!(!is_on(on, RepositoryTrust::Partly) && !is_on(on, RepositoryTrust::Untrusted));
     for off in ["{}", r#"{"subagents": {"memorySnapshot": false}}"#] {
-        assert!(!is_on(off, Standing::Full), "{off}");
+        assert!(!is_on(off, RepositoryTrust::Full), "{off}");
     }
     // A project may switch them off.
     machine.write("repo/.claude/settings.json", r#"{"subagents": {"memorySnapshot": false}}"#);
-    assert!(!is_on(on, Standing::Full));
+    assert!(!is_on(on, RepositoryTrust::Full));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use centurion_protocol::World;
 
 use super::*;
-use crate::settings::{LevelChoice, Settings, SettingsSources, Standing};
+use crate::settings::{LevelChoice, RepositoryTrust, Settings, SettingsSources};
 
 /// A clock that is far ahead of all files, so that what they say about themselves is sure.
 struct Later;
@@ -130,7 +130,7 @@ fn settings_define_agents_at_every_level() {
             config_dirs: vec![machine.path("home/.claude")],
             ..SettingsSources::default()
         },
-        Standing::Full,
+        RepositoryTrust::Full,
     );
     let sources = AgentSources { settings: settings.agents(), ..machine.sources() };
     let catalog = load(&sources);
@@ -145,7 +145,7 @@ fn settings_define_agents_at_every_level() {
     machine.agent("home/.claude/agents/u.md", "u");
     assert_eq!(described(&load(&sources), "u"), "home/.claude/agents/u.md");
     // Without trust the repository's are not there.
-    let untrusted = Settings::load(settings.sources().clone(), Standing::Untrusted);
+    let untrusted = Settings::load(settings.sources().clone(), RepositoryTrust::Untrusted);
     let sources = AgentSources { settings: untrusted.agents(), ..machine.sources() };
     assert_eq!(described(&load(&sources), "both"), "user");
 }
@@ -376,7 +376,7 @@ fn a_policy_of_plugins_alone_leaves_managed_agents_those_of_plugins_and_the_prog
             config_dirs: vec![machine.path("home/.claude")],
             ..SettingsSources::default()
         },
-        Standing::Full,
+        RepositoryTrust::Full,
     );
     let json = r#"{"flag": {"description": "flag", "prompt": "p"}}"#;
     let sources = AgentSources {

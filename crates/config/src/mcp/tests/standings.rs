@@ -90,9 +90,9 @@ fn a_repository_that_is_not_trusted_starts_nothing_and_hides_nothing() {
     assert_eq!(machine.servers(), ["x project: untrusted", "x other: active"]);
     let words = machine.load().servers[0].standing.to_string();
     assert!(words.contains("`centurion trust grant`"), "{words}");
-    machine.standing = Standing::Partly;
+    machine.standing = RepositoryTrust::Partly;
     assert_eq!(machine.servers()[0], "x project: untrusted");
-    machine.standing = Standing::Full;
+    machine.standing = RepositoryTrust::Full;
     assert_eq!(machine.servers(), ["x project: active", "x other: shadowed"]);
 }
 
@@ -138,7 +138,7 @@ fn where_each_server_is_asked_about_the_undecided_ones_wait() {
         machine.servers(),
         ["yes y: active", "no n: disabled", "x x: pending", "no mine: active", "x mine: active"]
     );
-    machine.standing = Standing::Untrusted;
+    machine.standing = RepositoryTrust::Untrusted;
     assert_eq!(machine.servers()[2], "x x: untrusted");
 }
 

@@ -113,10 +113,10 @@ fn what_only_an_untrusted_repository_switches_on_has_limited_power() {
     assert_eq!(skill(&found, "kit:calm").withheld, None, "nothing in it acts for the user");
     let styles = styles(&catalog);
     assert!(styles.in_force(None).is_none() && styles.find("kit:loud").is_some());
-    for standing in [Standing::Untrusted, Standing::Partly] {
+    for standing in [RepositoryTrust::Untrusted, RepositoryTrust::Partly] {
         assert_ne!(machine.load_as(standing, &[]).enabled[0].power, Power::Full);
     }
-    let trusted = machine.load_as(Standing::Full, &[]);
+    let trusted = machine.load_as(RepositoryTrust::Full, &[]);
     let plugin = trusted.find("kit").unwrap();
     assert_eq!((&plugin.power, plugin.hooks().len()), (&Power::Full, 1));
     assert_eq!(plugin.servers(&Env::default()).len(), 1);
@@ -216,7 +216,7 @@ fn what_has_not_changed_is_the_same_catalog() {
     // S-081
     let machine = with_kit();
     machine.plugin("mine", "mine", "1");
-    let sources = machine.sources(Standing::Untrusted, &["mine"]);
+    let sources = machine.sources(RepositoryTrust::Untrusted, &["mine"]);
     let mut loader = PluginLoader::new();
     let first = loader.load(&sources, &Later);
     assert!(Arc::ptr_eq(&first, &loader.load(&sources, &Later)));
@@ -227,7 +227,7 @@ fn what_has_not_changed_is_the_same_catalog() {
         (0, 1)
     );
     switch(&machine, "home/.claude/settings.json", "kit@tools", false);
-    let sources = machine.sources(Standing::Untrusted, &["mine"]);
+    let sources = machine.sources(RepositoryTrust::Untrusted, &["mine"]);
     assert_eq!(loader.load(&sources, &Later).enabled.len(), 1);
     // A file that was written a moment ago may change again within the same stamp, and yet be the same.
     let now = loader.load(&sources, &SystemWorld);

@@ -137,7 +137,7 @@ fn servers_are_declared_at_the_top_or_under_their_key() {
     machine.write("home/.claude/settings.json", config.to_string());
     let project = json!({"pluginConfigs": {"kit@inline": {"options": {"host": "evil"}}}});
     machine.write("repo/.claude/settings.json", project.to_string());
-    let catalog = machine.load_as(Standing::Full, &["kit"]);
+    let catalog = machine.load_as(RepositoryTrust::Full, &["kit"]);
     let plugin = catalog.find("kit").unwrap();
     let env = Env::from([("TOKEN", "t")]);
     let servers: Vec<_> = plugin.servers(&env).into_iter().map(|it| it.server.unwrap()).collect();

@@ -182,7 +182,7 @@ fn a_repository_takes_no_name_from_the_user_and_leads_nowhere_else() {
     let machine = Machine::new();
     kit(&machine, USERS, "kit");
     kit(&machine, PROJECTS, "kit");
-    let catalog = machine.load_as(Standing::Full, &[]);
+    let catalog = machine.load_as(RepositoryTrust::Full, &[]);
     assert_eq!(catalog.find("kit").unwrap().power, Power::Full);
     let shadowed =
         vec![("kit@skills-dir".to_owned(), "kit@skills-dir has the same name".to_owned())];
@@ -198,7 +198,7 @@ fn a_repository_takes_no_name_from_the_user_and_leads_nowhere_else() {
     let (from, to) = (machine.path(USERS).join("kit"), machine.path(PROJECTS).join("lent"));
     let place = ".claude-plugin/plugin.json";
     symlink(from.join(place), to.join(place)).unwrap();
-    let catalog = machine.load_as(Standing::Full, &[]);
+    let catalog = machine.load_as(RepositoryTrust::Full, &[]);
     assert_eq!(ids(&catalog).0, ["kit@skills-dir"]);
     let told = said(&catalog).join("\n");
     for name in ["far", "path", "broken", "lent"] {

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
 use super::*;
-use crate::scan::{Extent, FoundFile, Pick, RefusedPath};
+use crate::scan::{FileChoice, FoundFile, RefusedPath, VisitBounds};
 
 /// A world in which all that was written just now was written long ago.
 struct Later;
@@ -48,7 +48,8 @@ impl Bench {
             fs::create_dir_all(root.join(format!("s{n}"))).unwrap();
             fs::write(root.join(format!("s{n}/SKILL.md")), format!("text {n}")).unwrap();
         }
-        let place = ScanPlace { root, within: None, pick: Pick::Skills, owner: "o".to_owned() };
+        let place =
+            ScanPlace { root, within: None, pick: FileChoice::Skills, owner: "o".to_owned() };
         Self { scratch, place }
     }
 
@@ -72,7 +73,7 @@ impl Bench {
         let index = KeptIndex { directory: &directory };
         let mut memo = Memo::default();
         memo.recall(&self.place, index);
-        let extent = Extent { most, ..Extent::default() };
+        let extent = VisitBounds { most, ..VisitBounds::default() };
         let visit = memo.visit_part(&self.place, extent, &Later, |path, text| {
             assert!(path.components().all(|it| it != Component::ParentDir));
             count += 1;
@@ -231,7 +232,7 @@ impl Bench {
         if let Some(index) = index {
             memo.recall(&self.place, index);
         }
-        let extent = Extent { most, ..Extent::default() };
+        let extent = VisitBounds { most, ..VisitBounds::default() };
         let visit = memo.visit_part(&self.place, extent, &Later, |_, text| text.to_owned());
         if let Some(index) = index.filter(|_| !visit.is_unchanged) {
             memo.keep(&self.place, index);

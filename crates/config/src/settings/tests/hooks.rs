@@ -36,7 +36,7 @@ fn hooks_of_a_repository_wait_for_trust_in_a_folder_above() {
     machine.project(&json!({"hooks": {"Stop": []}}));
     let mut settings = machine.load();
     assert_eq!(settings.hooks()[0].off, Some(Off::Untrusted));
-    settings.apply_trust(Standing::Partly);
+    settings.apply_trust(RepositoryTrust::Partly);
     assert_eq!(settings.hooks()[0].off, None);
 }
 

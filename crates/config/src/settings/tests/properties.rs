@@ -68,7 +68,7 @@ proptest! {
     #[test]
     fn any_files_merge_as_the_rules_say(files in vec(prop::option::weighted(0.6, words()), 11)) {
         let (machine, written) = machine(&files);
-        for standing in [Standing::Untrusted, Standing::Partly, Standing::Full] {
+        for standing in [RepositoryTrust::Untrusted, RepositoryTrust::Partly, RepositoryTrust::Full] {
             let settings = Settings::load(machine.sources(), standing);
             let broken = files.iter().flatten().filter(|words| words.is_broken).count();
             prop_assert_eq!(settings.problems().count(), broken);
@@ -78,7 +78,7 @@ proptest! {
             let rule = |it: &u8| format!("R{it}");
             let denied: Vec<String> = written.iter().flat_map(|(_, it)| it.deny.iter().map(rule)).collect();
             prop_assert_eq!(texts(&settings.permissions().deny), denied);
-            let may_allow = |place: &str| standing == Standing::Full || !is_project(place);
+            let may_allow = |place: &str| standing == RepositoryTrust::Full || !is_project(place);
             let allowed: Vec<String> = written
                 .iter()
                 .filter(|(place, _)| may_allow(place))
@@ -87,7 +87,7 @@ proptest! {
             prop_assert_eq!(texts(&settings.permissions().allow), allowed);
             let mut env = BTreeMap::new();
             for (place, words) in written.iter().rev() {
-                if standing > Standing::Untrusted || !is_project(place) {
+                if standing > RepositoryTrust::Untrusted || !is_project(place) {
                     env.extend(words.env.clone());
                 }
             }

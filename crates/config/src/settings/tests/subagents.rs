@@ -153,7 +153,7 @@ fn a_repository_may_lower_and_needs_trust_to_widen() {
         let mut found = untrusted(&settings);
         found.sort_unstable();
         assert_eq!(found, off, "{written}");
-        settings.apply_trust(Standing::Full);
+        settings.apply_trust(RepositoryTrust::Full);
         assert_eq!(untrusted(&settings), Vec::<String>::new(), "{written}");
     }
 }
@@ -170,7 +170,7 @@ fn a_repository_without_trust_lowers_the_users_limits_and_never_raises_them() {
     let mut settings = machine.load();
     assert_eq!(read(&settings), (5, 1.0));
     assert_eq!(untrusted(&settings), ["limits.budgetUsd"]);
-    settings.apply_trust(Standing::Full);
+    settings.apply_trust(RepositoryTrust::Full);
     assert_eq!(read(&settings), (5, 2.5));
     // Local settings, which a repository can bring, are no better.
     let machine = Machine::new();
@@ -188,6 +188,6 @@ fn the_agent_of_a_repository_needs_the_trust_of_a_folder_above() {
         let agent = Settings::load(machine.sources(), standing).agent().unwrap();
         (agent.value, agent.origin.level)
     };
-    assert_eq!(agent(Standing::Untrusted), ("mine".to_owned(), Level::User));
-    assert_eq!(agent(Standing::Partly), ("theirs".to_owned(), Level::Project));
+    assert_eq!(agent(RepositoryTrust::Untrusted), ("mine".to_owned(), Level::User));
+    assert_eq!(agent(RepositoryTrust::Partly), ("theirs".to_owned(), Level::Project));
 }

@@ -71,16 +71,16 @@ fn an_untrusted_repository_brings_only_what_takes_away() {
         ]
     );
     // Trust in a folder above is enough for what runs beside the agent, not for what it may do.
-    settings.apply_trust(Standing::Partly);
+    settings.apply_trust(RepositoryTrust::Partly);
     assert_eq!(settings.env()["PATH"].value, "evil");
     assert!(settings.value("hooks").is_some() && settings.permissions().allow.is_empty());
-    settings.apply_trust(Standing::Full);
+    settings.apply_trust(RepositoryTrust::Full);
     assert_eq!(
         (texts(&settings.permissions().allow), untrusted(&settings).len()),
         (vec!["Bash"], 0)
     );
     assert!(!settings.sandbox().enabled && !settings.redact_transcripts());
-    settings.apply_trust(Standing::Untrusted);
+    settings.apply_trust(RepositoryTrust::Untrusted);
     assert!(settings.permissions().allow.is_empty());
 }
 

@@ -4,7 +4,7 @@
 //! (arithmetic, tests, patterns of `case` in parentheses, nested quoting in `${…}`) makes the rest of the
 //! command unknown: it is better to refuse a value than to quote it for another place than it has.
 
-use super::Unquotable;
+use super::QuotingError;
 use super::evaluating::SimpleWords;
 
 /// Reading of a value at one point of a command.
@@ -22,7 +22,7 @@ pub(super) enum Context {
     /// Nothing is known about quoting.
     Unknown,
     /// No value may stand here.
-    Refused(Unquotable),
+    Refused(QuotingError),
 }
 
 /// Enclosure of the text at one point of a command. Outside of all is a list of commands.
@@ -143,13 +143,13 @@ impl ShellReader {
         if self.certainty == Certainty::HereDocument
             || (self.certainty == Certainty::Known && self.less == 2)
         {
-            return Context::Refused(Unquotable::HereDocument);
+            return Context::Refused(QuotingError::HereDocument);
         }
         if self.certainty == Certainty::Known && frame == Some(&Frame::SingleQuotes) {
             return Context::SingleQuotes;
         }
         if matches!(self.previous, b'$' | TWO_DOLLARS) {
-            return Context::Refused(Unquotable::AfterDollar);
+            return Context::Refused(QuotingError::AfterDollar);
         }
         if self.certainty == Certainty::Lost || self.is_escaped {
             return Context::Unknown;

@@ -2,7 +2,7 @@
 //! the author put the placeholder.
 
 use super::super::definition::Shell;
-use super::Unquotable;
+use super::QuotingError;
 use super::shell_context::{Context, ShellReader};
 use super::values::PlaceholderValue;
 
@@ -47,14 +47,14 @@ impl CommandWriter {
         &mut self,
         value: &PlaceholderValue<'_>,
         next: Option<u8>,
-    ) -> Result<(), Unquotable> {
+    ) -> Result<(), QuotingError> {
         let (text, words): (&str, &[String]) = match value {
             PlaceholderValue::Unset | PlaceholderValue::Missing => ("", &[]),
             PlaceholderValue::One(text) => (text, &[]),
             PlaceholderValue::All { raw, words } => (raw, words),
         };
         if text.contains('\0') {
-            return Err(Unquotable::Nul);
+            return Err(QuotingError::Nul);
         }
         let is_one = matches!(value, PlaceholderValue::One(_));
         let ends_word = next.is_none_or(|byte| b" \t\n".contains(&byte));
@@ -89,7 +89,7 @@ impl CommandWriter {
                 // As a part of a longer word, a part of a reserved word may become that.
                 let may_be_reserved = RESERVED.iter().any(|reserved| reserved.contains(word));
                 if !is_safe(word) || may_be_reserved {
-                    return Err(Unquotable::UnknownContext);
+                    return Err(QuotingError::UnknownContext);
                 }
                 word.to_owned()
             }

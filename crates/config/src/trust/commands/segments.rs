@@ -14,7 +14,7 @@ pub(super) struct SimpleCommand {
 
 /// The place to which the next token belongs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Belongs {
+enum TokenPlace {
     Word,
     Input,
     Output,
@@ -25,7 +25,7 @@ struct Splitter {
     segments: Vec<SimpleCommand>,
     segment: SimpleCommand,
     token: String,
-    belongs: Belongs,
+    belongs: TokenPlace,
     open_cases: usize,
     /// The next bracket ends a pattern of `case`.
     is_pattern: bool,
@@ -38,9 +38,9 @@ impl Splitter {
         }
         let token = std::mem::take(&mut self.token);
         match self.belongs {
-            Belongs::Input => self.segment.inputs.push(token),
-            Belongs::Output => self.segment.outputs.push(token),
-            Belongs::Word => {
+            TokenPlace::Input => self.segment.inputs.push(token),
+            TokenPlace::Output => self.segment.outputs.push(token),
+            TokenPlace::Word => {
                 if token == "in" && self.is_head_of_case() {
                     self.open_cases += 1;
                     self.end_segment(false);
@@ -53,7 +53,7 @@ impl Splitter {
                 }
             }
         }
-        self.belongs = Belongs::Word;
+        self.belongs = TokenPlace::Word;
     }
 
     /// `case $x`, perhaps behind keywords.
@@ -96,7 +96,7 @@ pub(super) fn segments(text: &str) -> Vec<SimpleCommand> {
         segments: Vec::new(),
         segment: SimpleCommand::default(),
         token: String::new(),
-        belongs: Belongs::Word,
+        belongs: TokenPlace::Word,
         open_cases: 0,
         is_pattern: false,
     };
@@ -165,7 +165,7 @@ fn redirection(letters: &[char], from: usize, splitter: &mut Splitter) -> usize 
     let end = if matches!(letters.get(end), Some('&' | '|')) { end + 1 } else { end };
     // A command follows a process substitution.
     if letters.get(end) != Some(&'(') {
-        splitter.belongs = if is_input { Belongs::Input } else { Belongs::Output };
+        splitter.belongs = if is_input { TokenPlace::Input } else { TokenPlace::Output };
     }
     end
 }

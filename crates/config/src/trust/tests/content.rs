@@ -228,7 +228,7 @@ fn a_folder_that_an_earlier_version_trusted_has_to_be_accepted_once() {
     fs::write(&file, json!({"folders": {path: {"trusted": true}}}).to_string()).unwrap();
     folder.trust = Arc::new(folder.machine.open());
     let settings = folder.settings();
-    assert_eq!(settings.standing(), Standing::Full);
+    assert_eq!(settings.standing(), RepositoryTrust::Full);
     assert!(settings.permissions().allow.is_empty());
     let told = settings.unaccepted()[0].message.clone();
     assert!(told.contains("never accepted") && told.contains("trust grant"), "{told}");

@@ -57,7 +57,7 @@ impl EnteredPlace {
 
 /// The state of an agent that enters worktrees.
 #[derive(Default)]
-pub(super) struct Entered {
+pub(super) struct WorktreeEntry {
     now: Option<EnteredPlace>,
     /// Keeps other processes away from it.
     held: Option<Worktree>,
@@ -105,7 +105,7 @@ impl From<CreateError> for EnterError {
 
 /// The worktree that an agent asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted<'a> {
+pub(crate) enum RequestedWorktree<'a> {
     /// The one of this name, which is made if there is none.
     Name(&'a str),
     /// One that there is.
@@ -186,7 +186,7 @@ impl Isolator {
     pub(crate) async fn enter_worktree(
         &self,
         agent: &Agent,
-        wanted: Wanted<'_>,
+        wanted: RequestedWorktree<'_>,
         cancel: &CancellationToken,
     ) -> Result<EnteredPlace, EnterError> {
         if let Some(worktree) = &agent.isolation {
@@ -197,7 +197,7 @@ impl Isolator {
         }
         let stands = agent.workspace.root();
         let (place, held) = match wanted {
-            Wanted::Name(name) => {
+            RequestedWorktree::Name(name) => {
                 let slug = Slug::parse(name).map_err(IsolationError::Name)?;
                 let fired = agent.fire(&WorktreeCreate { name: slug.as_str() }, cancel).await;
                 match fired.verdict {
@@ -214,10 +214,10 @@ impl Isolator {
                     }
                 }
             }
-            Wanted::Path(path) => self.at_path(agent, path, stands).await?,
+            RequestedWorktree::Path(path) => self.at_path(agent, path, stands).await?,
         };
         let is_added = Self::move_in(agent, &place)?;
-        let entered = Entered { now: Some(place.clone()), held, is_noted: false, is_added };
+        let entered = WorktreeEntry { now: Some(place.clone()), held, is_noted: false, is_added };
         self.entered.lock().insert(agent.identity.id.clone(), entered);
         Ok(place)
     }
@@ -235,11 +235,11 @@ impl Isolator {
             None if place.branch.is_none() && place.path.is_dir() => {
                 let is_added = Self::move_in(agent, place)?;
                 let now = Some(place.clone());
-                let entered = Entered { now, is_noted: true, is_added, held: None };
+                let entered = WorktreeEntry { now, is_noted: true, is_added, held: None };
                 self.entered.lock().insert(agent.identity.id.clone(), entered);
                 return Ok(());
             }
-            _ => self.enter_worktree(agent, Wanted::Path(&place.path), &cancel).await?,
+            _ => self.enter_worktree(agent, RequestedWorktree::Path(&place.path), &cancel).await?,
         };
         let mut all = self.entered.lock();
         if let Some(known) = all.get_mut(&agent.identity.id) {
@@ -355,7 +355,7 @@ impl Isolator {
         }
         agent.permissions.work_apart(None);
         agent.workspace.move_to(&place.came_from);
-        self.entered.lock().insert(agent.identity.id.clone(), Entered::default());
+        self.entered.lock().insert(agent.identity.id.clone(), WorktreeEntry::default());
         Ok(place)
     }
 
@@ -363,7 +363,7 @@ impl Isolator {
         &self,
         agent: &Agent,
         place: &EnteredPlace,
-        entered: &mut Entered,
+        entered: &mut WorktreeEntry,
         unsaved: Unsaved,
     ) -> Result<(), EnterError> {
         if let Some(others) = agent.sharers() {

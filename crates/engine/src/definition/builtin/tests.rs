@@ -25,7 +25,7 @@ const SCOUTS_LACK: [&str; 9] = [
 ];
 
 /// A name, the tools that are listed, those that are taken away, and the model.
-type Expected<'e> = (&'e str, &'e [&'e str], &'e [&'e str], Option<&'e str>);
+type ExpectedProcess<'e> = (&'e str, &'e [&'e str], &'e [&'e str], Option<&'e str>);
 
 fn load(switches: &Switches) -> Arc<AgentCatalog> {
     let sources = AgentSources {
@@ -91,7 +91,7 @@ fn the_table_names_agents_as_their_files_do() {
 fn each_has_its_tools_and_its_model() {
     // S-098, S-099, S-100, S-102, S-104, S-106, S-108, S-109, S-110, D-2, D-3, D-46
     let guide_tools = ["Glob", "Grep", "Read", "WebFetch", "WebSearch"];
-    let cases: [Expected<'_>; 8] = [
+    let cases: [ExpectedProcess<'_>; 8] = [
         ("general-purpose", &["*"], &[], None),
         ("Explore", &[], &SCOUTS_LACK, Some("haiku")),
         ("Plan", &[], &SCOUTS_LACK, Some("inherit")),

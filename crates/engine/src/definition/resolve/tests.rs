@@ -94,7 +94,8 @@ impl Case {
             keeps_memory: self.keeps_memory,
             only_plugin_hooks: false,
         };
-        let place = self.flags.as_ref().map_or(Place::Below(&self.wishes), Place::Main);
+        let place =
+            self.flags.as_ref().map_or(AgentPosition::Below(&self.wishes), AgentPosition::Main);
         resolve(&self.definition, Color::of_name("scout"), place, &self.starter, &context)
     }
 

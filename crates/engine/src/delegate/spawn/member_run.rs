@@ -37,7 +37,7 @@ const GRACE: Duration = Duration::from_secs(10);
 type Answering<'a> = FuturesUnordered<BoxFuture<'a, (u64, LeadAnswer)>>;
 
 /// The end of the work of a process on a run.
-enum Carried {
+enum ProcessRunEnd {
     Reported(Box<RunReport>),
     /// The process is gone. `was_heard` is false if it was gone before the run began.
     Lost {
@@ -87,19 +87,19 @@ impl Child {
             let begin = ToMember::Begin(Box::new(self.begin_run(items, &context, &notes)));
             let carried = self.await_report(&mut link, &begin, (items, &mut used), cancel).await;
             match carried {
-                Carried::Reported(report) => {
+                ProcessRunEnd::Reported(report) => {
                     processes.keep(&task.id, link);
                     self.driver.journal.follow(report.record);
                     self.take_report(*report);
                     break;
                 }
                 // It died while the member rested: another one begins.
-                Carried::Lost { was_heard: false }
+                ProcessRunEnd::Lost { was_heard: false }
                     if was_resting && !self.has_read_any(items)? =>
                 {
                     link.end().await;
                 }
-                Carried::Lost { .. } => {
+                ProcessRunEnd::Lost { .. } => {
                     // Its transcript may lack the answers that were paid for last.
                     self.run.used.total += &used.usage;
                     self.run.used.dollars += used.dollars;
@@ -136,17 +136,17 @@ impl Child {
         begin: &ToMember,
         (items, used): (&[Item], &mut ProcessUsage),
         cancel: &CancellationToken,
-    ) -> Carried {
+    ) -> ProcessRunEnd {
         let mut was_heard = false;
         let working = link.working;
         let (reader, writer) = (&mut link.connection.reader, &mut link.connection.writer);
         if writer.write(begin, FOR_ONE).await.is_err() {
-            return Carried::Lost { was_heard };
+            return ProcessRunEnd::Lost { was_heard };
         }
         let mut known: HashSet<RecordId> = items.iter().map(|item| item.id).collect();
         let mut handed: HashMap<RecordId, Item> =
             items.iter().map(|item| (item.id, item.clone())).collect();
-        let mut open = Open::new(self.task.id.clone());
+        let mut open = OpenQuestions::new(self.task.id.clone());
         let (mut told_cancel, mut told_leave) = (false, false);
         let mut deadline = std::pin::pin!(async {
             cancel.cancelled().await;
@@ -159,12 +159,12 @@ impl Child {
                     told_cancel = true;
                     Some(ToMember::Cancel)
                 }
-                () = &mut deadline => return Carried::Lost { was_heard: true },
+                () = &mut deadline => return ProcessRunEnd::Lost { was_heard: true },
                 frame = reader.read::<FromMember>(working) => {
-                    let Ok(Some(frame)) = frame else { return Carried::Lost { was_heard } };
+                    let Ok(Some(frame)) = frame else { return ProcessRunEnd::Lost { was_heard } };
                     was_heard |= frame.is_of_run();
                     match frame {
-                        FromMember::Ended(report) => return Carried::Reported(report),
+                        FromMember::Ended(report) => return ProcessRunEnd::Reported(report),
                         FromMember::Took(ids) => self.taken(&ids, &mut handed),
                         FromMember::Asks { id, question } => {
                             if let Some(answer) = self.ask(id, question, &mut open) {
@@ -189,7 +189,7 @@ impl Child {
                         handed.insert(item.id, item.clone());
                         let frame = ToMember::Item(ItemFrame::from(item));
                         if writer.write(&frame, FOR_ONE).await.is_err() {
-                            return Carried::Lost { was_heard };
+                            return ProcessRunEnd::Lost { was_heard };
                         }
                     }
                     None
@@ -203,7 +203,7 @@ impl Child {
             if let Some(frame) = frame
                 && writer.write(&frame, FOR_ONE).await.is_err()
             {
-                return Carried::Lost { was_heard };
+                return ProcessRunEnd::Lost { was_heard };
             }
         }
     }
@@ -225,7 +225,7 @@ impl Child {
         &'a self,
         id: u64,
         question: LeadQuestion,
-        open: &mut Open<'a>,
+        open: &mut OpenQuestions<'a>,
     ) -> Option<LeadAnswer> {
         match question {
             LeadQuestion::Reserve(amount) => {
@@ -282,7 +282,7 @@ impl Child {
         checkpoints.keep_for(Some(&agent), path, &written).err().map(|error| error.to_string())
     }
 
-    fn hear(&self, frame: FromMember, open: &mut Open<'_>) {
+    fn hear(&self, frame: FromMember, open: &mut OpenQuestions<'_>) {
         let (shared, task) = (&self.shared, &self.task);
         match frame {
             FromMember::Withdraws(id) => {
@@ -396,14 +396,14 @@ struct ProcessUsage {
 }
 
 /// The questions of a process that have no answer yet, and the money that it holds.
-struct Open<'a> {
+struct OpenQuestions<'a> {
     answering: Answering<'a>,
     calls: HashMap<u64, CancellationToken>,
     reservations: HashMap<u64, Reservation>,
     relay: Relay,
 }
 
-impl Open<'_> {
+impl OpenQuestions<'_> {
     fn new(member: AgentId) -> Self {
         Self {
             answering: Answering::new(),

@@ -18,7 +18,7 @@ use crate::agent::fork_point::Inheritance;
 use crate::agent::isolation::entered;
 use crate::agent::shared::Shared;
 use crate::agent::task::{End, Stopper, Task, TaskRun};
-use crate::definition::spec::{AgentSpec, Brought};
+use crate::definition::spec::{AgentSpec, BroughtPart};
 use crate::delegate::inherit;
 use crate::delegate::powers::Powers;
 use crate::delegate::recall;
@@ -95,7 +95,7 @@ fn begin_again(
     let before = task.begin(run, Arc::clone(&journal)).ok_or(SpawnError::AtWork)?;
     let made = catch_unwind(AssertUnwindSafe(|| {
         let approved = task.spec.team.as_ref().and_then(|_| mail::approved_mode(&text));
-        let parts = Restored { loaded, inherited, journal, approved };
+        let parts = RestoredAgent { loaded, inherited, journal, approved };
         let mut child = rebuild(shared, delegation, asker, task, parts, mail)?;
         if has_changed {
             child.problems.push(CHANGED.to_owned());
@@ -117,7 +117,7 @@ fn begin_again(
 }
 
 /// The parts of an agent that its transcripts hold.
-pub(super) struct Restored {
+pub(super) struct RestoredAgent {
     pub(super) loaded: Loaded,
     pub(super) inherited: Option<Inheritance>,
     pub(super) journal: Arc<Journal>,
@@ -125,7 +125,7 @@ pub(super) struct Restored {
     pub(super) approved: Option<Mode>,
 }
 
-impl Restored {
+impl RestoredAgent {
     /// The parts of the agent, with the rest from its record and from its definition as it is now. `mode` is the mode
     /// of the agent above it.
     pub(super) fn parts(
@@ -168,7 +168,7 @@ fn rebuild(
     delegation: &Delegation,
     asker: &Agent,
     task: &Arc<Task>,
-    restored: Restored,
+    restored: RestoredAgent,
     mail: Option<&Mail>,
 ) -> Result<Child, SpawnError> {
     let parts = restored.parts(shared, asker, &task.spec, asker.permissions.mode())?;
@@ -224,7 +224,7 @@ fn servers(
     delegation: &Delegation,
     asker: &Agent,
     spec: &AgentSpec,
-    brought: Option<&Brought>,
+    brought: Option<&BroughtPart>,
 ) -> Result<BroughtServers, ServersError> {
     let Some(brought) = brought else { return Ok(BroughtServers::default()) };
     let by = BroughtBy {

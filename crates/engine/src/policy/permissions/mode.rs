@@ -8,7 +8,7 @@ use crate::definition::bypass::{Bypass, BypassRefused};
 
 /// A mode that an answer, or its own planning, gave to one agent while it worked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chosen {
+pub(super) struct ChosenMode {
     pub(super) mode: Mode,
     /// The number of changes of the session's mode at that time. A later change holds for every agent.
     pub(super) at: u64,
@@ -17,7 +17,7 @@ pub(super) struct Chosen {
 /// The permission state of an agent before its model began to plan.
 pub(super) struct BeforePlan {
     pub(super) mode: Mode,
-    pub(super) chosen: Option<Chosen>,
+    pub(super) chosen: Option<ChosenMode>,
 }
 
 impl Permissions {
@@ -44,7 +44,7 @@ impl Permissions {
     pub(super) fn put(&self, state: &mut RulesState, mode: Mode, changes: u64) {
         match self.above {
             None => state.policy.mode = mode,
-            Some(_) => state.chosen = Some(Chosen { mode, at: changes }),
+            Some(_) => state.chosen = Some(ChosenMode { mode, at: changes }),
         }
     }
 

@@ -43,7 +43,7 @@ pub trait RuleStore: Send + Sync {
 }
 
 /// The source of rules, and the time of the last look.
-pub(super) struct Watched {
+pub(super) struct WatchedSource {
     pub(super) source: Option<Box<dyn RuleSource>>,
     pub(super) looked: Option<Instant>,
 }
@@ -51,7 +51,7 @@ pub(super) struct Watched {
 /// The interval between looks of all agents below the main agent together: there may be hundreds.
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-impl Watched {
+impl WatchedSource {
     pub(super) fn is_due(&self) -> bool {
         self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL)
     }

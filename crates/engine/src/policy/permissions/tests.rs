@@ -280,9 +280,9 @@ fn a_rule_in_force_holds_for_every_call_judged_at_that_moment() {
 }
 
 #[derive(Default)]
-struct Kept(Mutex<Vec<Remember>>);
+struct MemoryStore(Mutex<Vec<Remember>>);
 
-impl RuleStore for Kept {
+impl RuleStore for MemoryStore {
     fn keep(&self, remember: &Remember) -> Result<(), KeepError> {
         self.0.lock().push(remember.clone());
         Ok(())
@@ -291,7 +291,7 @@ impl RuleStore for Kept {
 
 #[test]
 fn only_what_outlives_the_session_goes_to_the_store() {
-    let store = Arc::new(Kept::default());
+    let store = Arc::new(MemoryStore::default());
     let policy = Policy::default();
     let permissions =
         Permissions::new(policy, Bypass::Enabled, None, Some(Arc::clone(&store) as _));

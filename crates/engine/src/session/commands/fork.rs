@@ -13,7 +13,7 @@ use super::CommandEnd;
 use crate::session::Session;
 use crate::tools::agent_tool::{carry_out_skill, carry_out_subtask};
 use crate::turn::skill::{Invoker, invoke};
-use crate::turn::typed::Typed;
+use crate::turn::typed_command::TypedLine;
 
 impl Session {
     /// Starts an agent that continues from here with a task of its own, beside the main agent.
@@ -60,7 +60,7 @@ impl Session {
         &mut self,
         catalog: &SkillCatalog,
         entry: &SkillEntry,
-        typed: &Typed<'_>,
+        typed: &TypedLine<'_>,
         cancel: &CancellationToken,
     ) -> Result<CommandEnd, JournalError> {
         let agent = Arc::clone(&self.driver.dispatch.agent);

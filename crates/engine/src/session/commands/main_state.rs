@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::CommandEnd;
 use super::show::first_line;
 use crate::session::Session;
-use crate::session::anew::BegunAnew;
+use crate::session::clear::BegunAnew;
 use crate::turn::driver::Run;
 use crate::turn::model_switch::Switch;
 

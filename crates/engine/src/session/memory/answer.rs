@@ -14,7 +14,7 @@ const LARGEST: usize = 32 * 1024;
 
 /// The reason why an answer cannot be used.
 #[derive(Debug, Error)]
-pub(super) enum Unreadable {
+pub(super) enum AnswerError {
     #[error("it holds no JSON object")]
     NoObject,
     #[error("{0}")]
@@ -32,7 +32,7 @@ pub(super) enum Unreadable {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Answered {
+pub(super) struct AnsweredNotes {
     pub(super) notes: Vec<AnsweredNote>,
     #[serde(default)]
     pub(super) remove: Vec<String>,
@@ -48,19 +48,19 @@ pub(super) struct AnsweredNote {
     text: String,
 }
 
-impl Answered {
+impl AnsweredNotes {
     /// Reads an answer, which may have a sentence or a fence around its object.
-    pub(super) fn read(answer: &str) -> Result<Self, Unreadable> {
-        let start = answer.find('{').ok_or(Unreadable::NoObject)?;
-        let end = answer.rfind('}').ok_or(Unreadable::NoObject)?;
-        let object = answer.get(start..=end).ok_or(Unreadable::NoObject)?;
+    pub(super) fn read(answer: &str) -> Result<Self, AnswerError> {
+        let start = answer.find('{').ok_or(AnswerError::NoObject)?;
+        let end = answer.rfind('}').ok_or(AnswerError::NoObject)?;
+        let object = answer.get(start..=end).ok_or(AnswerError::NoObject)?;
         let answered: Self = serde_json::from_str(object)?;
         if answered.notes.len() > MOST_NOTES {
-            return Err(Unreadable::TooMany(answered.notes.len()));
+            return Err(AnswerError::TooMany(answered.notes.len()));
         }
         for note in &answered.notes {
             if note.text.trim().is_empty() || note.text.len() > LARGEST {
-                return Err(Unreadable::Size(note.file.clone()));
+                return Err(AnswerError::Size(note.file.clone()));
             }
         }
         Ok(answered)
@@ -86,10 +86,10 @@ mod tests {
     fn an_answer_is_read_with_what_stands_around_it() {
         let object = r#"{"notes": [{"file": "a.md", "type": "user", "text": "x {y}"}]}"#;
         for answer in [object.to_owned(), format!("Here:\n```json\n{object}\n```\n")] {
-            let read = Answered::read(&answer).unwrap();
+            let read = AnsweredNotes::read(&answer).unwrap();
             assert_eq!((read.notes[0].file.as_str(), read.remove.len()), ("a.md", 0));
         }
-        assert!(Answered::read(r#"{"notes": []}"#).unwrap().notes.is_empty());
+        assert!(AnsweredNotes::read(r#"{"notes": []}"#).unwrap().notes.is_empty());
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
             &large.to_string(),
             &many.to_string(),
         ] {
-            assert!(Answered::read(bad).is_err(), "{bad}");
+            assert!(AnsweredNotes::read(bad).is_err(), "{bad}");
         }
     }
 }

@@ -9,7 +9,7 @@ use centurion_config::settings::MemoryTask;
 use centurion_protocol::markup::contain;
 use jiff::{SignedDuration, Timestamp};
 
-use super::answer::{Answered, Unreadable};
+use super::answer::{AnswerError, AnsweredNotes};
 use super::{MemoryTaskError, date, paid_by};
 use crate::agent::fork_point::ForkPoint;
 use crate::agent::shared::Shared;
@@ -45,7 +45,7 @@ pub(super) async fn consolidate(
     let fork = InternalFork::with_small_model(shared, own, PURPOSE, SYSTEM.trim(), render(&shown));
     let fork = InternalFork { journal: point.journal.clone(), ..fork };
     let answer = paid_by(shared, task, fork)?.ask(shared).await?;
-    let wanted = read(shared, &Answered::read(&answer)?, &seen, &shown)?;
+    let wanted = read(shared, &AnsweredNotes::read(&answer)?, &seen, &shown)?;
     Ok(memory.rearrange(&seen, &wanted, &time, &date(shared))?)
 }
 
@@ -89,10 +89,10 @@ fn render(shown: &BTreeMap<&Path, &str>) -> String {
 /// Reads an answer: only notes that were shown are replaced or removed.
 fn read(
     shared: &Shared,
-    answered: &Answered,
+    answered: &AnsweredNotes,
     seen: &Notes,
     shown: &BTreeMap<&Path, &str>,
-) -> Result<Rearrangement, Unreadable> {
+) -> Result<Rearrangement, AnswerError> {
     let known =
         |name: &str| shown.get_key_value(Path::new(name)).map(|(path, _)| PathBuf::from(path));
     let new = |name: &str| {
@@ -103,20 +103,20 @@ fn read(
     for note in &answered.notes {
         let name = note.file.trim();
         let path = known(name).or_else(|| new(name));
-        let path = path.ok_or_else(|| Unreadable::Name(name.to_owned()))?;
+        let path = path.ok_or_else(|| AnswerError::Name(name.to_owned()))?;
         if written.insert(path, note.to_note(shared)).is_some() {
-            return Err(Unreadable::Twice(name.to_owned()));
+            return Err(AnswerError::Twice(name.to_owned()));
         }
     }
     let mut removed = Vec::new();
     for name in &answered.remove {
-        let path = known(name.trim()).ok_or_else(|| Unreadable::Name(name.clone()))?;
+        let path = known(name.trim()).ok_or_else(|| AnswerError::Name(name.clone()))?;
         if !written.contains_key(&path) && !removed.contains(&path) {
             removed.push(path);
         }
     }
     if written.is_empty() && shown.keys().all(|path| removed.iter().any(|gone| gone == path)) {
-        return Err(Unreadable::NothingLeft);
+        return Err(AnswerError::NothingLeft);
     }
     Ok(Rearrangement { written, removed })
 }

@@ -6,7 +6,7 @@ use centurion_config::agent_memory::{AgentMemory, NoteName, Notes};
 use centurion_config::settings::MemoryTask;
 use centurion_protocol::markup::contain;
 
-use super::answer::{Answered, Unreadable};
+use super::answer::{AnswerError, AnsweredNotes};
 use super::{MemoryTaskError, date, question};
 use crate::agent::fork_point::ForkPoint;
 use crate::agent::shared::Shared;
@@ -28,14 +28,14 @@ pub(super) async fn extract(
     let seen = notes.notes()?;
     let text = QUESTION.trim().replace("{{notes}}", &present(&seen));
     let answer = question(shared, point, task, PURPOSE, text)?.ask(shared).await?;
-    let answered = Answered::read(&answer)?;
+    let answered = AnsweredNotes::read(&answer)?;
     let named = answered.notes.iter().map(|note| {
         let name = NoteName::meant(note.file.trim(), &seen);
-        let name = name.ok_or_else(|| Unreadable::Name(note.file.clone()))?;
+        let name = name.ok_or_else(|| AnswerError::Name(note.file.clone()))?;
         Ok((name, note.to_note(shared)))
     });
     // All names are good before anything is written.
-    for (name, note) in named.collect::<Result<Vec<_>, Unreadable>>()? {
+    for (name, note) in named.collect::<Result<Vec<_>, AnswerError>>()? {
         notes.add_note(&name, &note, &date(shared))?;
     }
     Ok(())

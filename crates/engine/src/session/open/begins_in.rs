@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::OpenError;
 use crate::agent::Agent;
-use crate::agent::isolation::entered::{self, EnteredPlace, Wanted};
+use crate::agent::isolation::entered::{self, EnteredPlace, RequestedWorktree};
 use crate::agent::shared::Shared;
 use crate::definition::environment::{Environment, GitState};
 use crate::message::titles::listed;
@@ -53,7 +53,7 @@ pub(super) async fn enter_worktree(
     let by_definition = by_definition.filter(|_| noted.is_none());
     match (asked.or(by_definition), noted) {
         (Some(name), noted) if noted.as_ref().is_none_or(|place| !place.is_named(&name)) => {
-            let (wanted, cancel) = (Wanted::Name(&name), CancellationToken::new());
+            let (wanted, cancel) = (RequestedWorktree::Name(&name), CancellationToken::new());
             let entering = Box::pin(builder.isolator.enter_worktree(agent, wanted, &cancel));
             entering.await.map_err(|source| OpenError::Worktree {
                 asked_by: if is_asked { format!("--worktree {name}") } else { APART.to_owned() },

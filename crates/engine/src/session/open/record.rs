@@ -10,13 +10,13 @@ use centurion_tools::share_checkpoints;
 use super::{FILE_HISTORY, OpenError};
 use crate::agent::isolation::entered::{self, EnteredPlace};
 use crate::delegate::recall::{CarriedNote, MainRecord};
-use crate::schedule::{self, Kept};
+use crate::schedule::{self, RecordedSchedule};
 use crate::session::{Options, ResumePoint, Start};
 
 /// The notes of a transcript beside the conversation.
 #[derive(Default)]
-pub(super) struct Noted {
-    pub(super) schedules: Vec<Kept>,
+pub(super) struct TranscriptNotes {
+    pub(super) schedules: Vec<RecordedSchedule>,
     /// The worktree that the main agent was in.
     pub(super) worktree: Option<EnteredPlace>,
     /// The directory for large outputs of the session whose process began this one by beginning anew.
@@ -25,7 +25,7 @@ pub(super) struct Noted {
     pub(super) agents: MainRecord,
 }
 
-impl Noted {
+impl TranscriptNotes {
     fn read(text: &[u8]) -> Self {
         let (schedules, worktree) = (schedule::read(text), entered::noted(text));
         let came_from = CarriedNote::read(text).map(|it| it.outputs);
@@ -37,15 +37,19 @@ impl Noted {
 pub(super) fn open_journal(
     options: &Options,
     stamp: Stamp,
-) -> Result<(Arc<Journal>, Loaded, Noted), OpenError> {
+) -> Result<(Arc<Journal>, Loaded, TranscriptNotes), OpenError> {
     let (storage, world) = (&options.storage, Arc::clone(&options.base.world));
     let recording = storage.recording();
     let point = storage.resumed_at;
     if options.agents.lead.is_some() {
         // The transcript is the lead's.
-        return Ok((Arc::new(Journal::nowhere(stamp, world)), Loaded::default(), Noted::default()));
+        return Ok((
+            Arc::new(Journal::nowhere(stamp, world)),
+            Loaded::default(),
+            TranscriptNotes::default(),
+        ));
     }
-    let load = |text: &[u8]| (transcript::load(text), Noted::read(text));
+    let load = |text: &[u8]| (transcript::load(text), TranscriptNotes::read(text));
     let (journal, (loaded, noted)) = match (&options.start, &storage.transcript) {
         (Start::New(_), Some(path)) => {
             (Journal::new(path.clone(), stamp, world, recording), Default::default())

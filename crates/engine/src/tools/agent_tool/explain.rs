@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::agent::shared::Shared;
 use crate::definition::prompt::Section;
 use crate::definition::resolve::EffectiveAgent;
-use crate::delegate::preload::{Preloaded, Purpose, preload};
+use crate::delegate::preload::{PreloadedTexts, Purpose, preload};
 
 /// An agent with everything that decides about it.
 #[derive(Debug, Serialize)]
@@ -34,7 +34,7 @@ pub(crate) fn explain(
     render: impl FnOnce(&EffectiveAgent, Option<&str>) -> Vec<Section>,
 ) -> Explanation {
     let definition = &agent.definition;
-    let Preloaded { memory, skills, problems } =
+    let PreloadedTexts { memory, skills, problems } =
         preload(shared, definition, &mut effective, Purpose::Explain);
     effective.problems = problems;
     Explanation {

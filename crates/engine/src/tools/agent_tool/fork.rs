@@ -9,8 +9,8 @@ use super::launch::{Refusal, isolate};
 use super::{AgentInput, name};
 use crate::agent::Agent;
 use crate::agent::builder::BroughtServers;
-use crate::agent::fork_point::{ForkPoint, Inheritance, Inherits};
-use crate::agent::meant::given;
+use crate::agent::fork_point::{ForkPoint, Inheritance, InheritedPart};
+use crate::agent::name_lookup::given;
 use crate::agent::shared::Shared;
 use crate::definition::builtin::FORK;
 use crate::definition::resolve::{LaunchError, ToolView};
@@ -107,7 +107,7 @@ pub(super) async fn prepare(
         call: context.call.clone(),
         read_state: context.workspace.read_state.clone(),
         skills: Vec::new(),
-        inherited: Some(Inheritance { point, what: Inherits::All }),
+        inherited: Some(Inheritance { point, what: InheritedPart::All }),
         allow: Vec::new(),
     })
 }

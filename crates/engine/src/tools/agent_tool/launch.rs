@@ -20,18 +20,20 @@ use super::{AgentInput, fork};
 use crate::agent::Agent;
 use crate::agent::builder::{BroughtBy, BroughtServers, ServersError};
 use crate::agent::delegation::Delegation;
-use crate::agent::fork_point::{Inheritance, Inherits};
+use crate::agent::fork_point::{Inheritance, InheritedPart};
 use crate::agent::isolation::{AgentWorktree, IsolationError};
 use crate::agent::listing::{is_allowed, is_startable, startable_types};
-use crate::agent::meant::{self, given};
+use crate::agent::name_lookup::{self, given};
 use crate::agent::shared::Shared;
 use crate::definition::builtin::{self, USUAL};
 use crate::definition::limits::SpawnRefused;
 use crate::definition::prompt::{Section, agent_sections};
-use crate::definition::resolve::{Decided, EffectiveAgent, Joining, LaunchError, Place, Wishes};
-use crate::definition::spec::{AgentSpec, Brought, BroughtHooks};
+use crate::definition::resolve::{
+    AgentPosition, Decided, EffectiveAgent, Joining, LaunchError, Wishes,
+};
+use crate::definition::spec::{AgentSpec, BroughtHooks, BroughtPart};
 use crate::delegate::powers::Powers;
-use crate::delegate::preload::{Preloaded, PreloadedMemory, Purpose, Skills, preload};
+use crate::delegate::preload::{PreloadedMemory, PreloadedTexts, Purpose, Skills, preload};
 use crate::delegate::spawn::Launch;
 use crate::toolset::servers::{REQUIRED_PATIENCE, RequireError};
 use crate::toolset::structured::{SchemaError, StructuredOutput};
@@ -206,7 +208,7 @@ pub(super) async fn prepare_agent(
     await_servers(shared, caller, definition).await?;
     let wishes = Wishes { joins, ..wishes(input, context)? };
     let starter = caller.starter(context.workspace.root());
-    let (place, scope) = (Place::Below(&wishes), caller.tool_scope());
+    let (place, scope) = (AgentPosition::Below(&wishes), caller.tool_scope());
     let mut effective = delegation.builder.resolve(shared, agent, place, &starter, &scope)?;
     if effective.background.value && caller.identity.team.is_some() {
         return Err(Refusal::BackgroundOfMember);
@@ -237,14 +239,14 @@ pub(super) async fn prepare_agent(
         None => caller.isolation.clone(),
     };
     count(delegation, caller, input, &effective, definition);
-    let Preloaded { memory, skills: Skills { texts, hooks }, problems } =
+    let PreloadedTexts { memory, skills: Skills { texts, hooks }, problems } =
         preload(shared, definition, &mut effective, Purpose::Run);
     let powers = powers(definition, &effective, hooks, memory.as_ref());
     let mut spec = spec(shared, caller, input, definition, &effective, memory.as_ref(), context);
     spec.worktree = worktree.as_ref().map(|it| it.spec.clone());
     let inherited = point.map(|point| {
         spec.context = Some(point.reference(None, None));
-        Inheritance { point, what: Inherits::Conversation }
+        Inheritance { point, what: InheritedPart::Conversation }
     });
     Ok(Launch {
         id,
@@ -300,7 +302,7 @@ fn powers(
     Powers {
         own_mode: effective.own_mode,
         hooks: own_hooks.into_iter().chain(of_skills).collect(),
-        mcp_servers: brought.map(|it| Brought { value: it.value.clone(), path: path.clone() }),
+        mcp_servers: brought.map(|it| BroughtPart { value: it.value.clone(), path: path.clone() }),
         // Without it the agent still reads its memory, and asks before it writes there.
         memory: memory.map(|it| it.directory.clone()),
     }
@@ -343,7 +345,7 @@ pub(super) fn route<'c>(
         Some(asked) if !asked.is_empty() => asked,
         _ => USUAL,
     };
-    let agent = match (meant::find(catalog, asked), &input.subagent_type) {
+    let agent = match (name_lookup::find(catalog, asked), &input.subagent_type) {
         (Some(agent), _) => agent,
         (None, None) => return Err(Refusal::NoUsual(available())),
         (None, Some(_)) => {

@@ -8,9 +8,9 @@ use centurion_tools::ToolError;
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::agent::meant;
+use crate::agent::name_lookup;
 use crate::agent::shared::Shared;
-use crate::agent::task::{Posted, Stopper, Task};
+use crate::agent::task::{PostResult, Stopper, Task};
 use crate::delegate::spawn;
 use crate::message::mail::{Mail, TeamMail};
 
@@ -32,13 +32,13 @@ pub(super) enum Recipient {
 }
 
 /// The result of a delivery.
-pub(super) struct Delivered {
+pub(super) struct Delivery {
     id: RecordId,
-    status: Status,
+    status: DeliveryStatus,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Status {
+enum DeliveryStatus {
     /// It is read before the recipient's next step.
     Queued,
     /// A member of a team at rest works on it now.
@@ -51,7 +51,7 @@ enum Status {
     StoppedByUser,
 }
 
-impl Status {
+impl DeliveryStatus {
     fn is_accepted(self) -> bool {
         !matches!(self, Self::Full | Self::StoppedByUser)
     }
@@ -114,12 +114,16 @@ impl Recipient {
         caller: &Agent,
         letter: &Letter<'_>,
         call: &ToolUseId,
-    ) -> Result<Delivered, ToolError> {
+    ) -> Result<Delivery, ToolError> {
         let mail = self.mail(shared, caller, letter);
         let status = match self {
             Self::Main => {
                 let posted = shared.post_to_main(&mail).map_err(not_kept)?;
-                if posted == Posted::Full { Status::Full } else { Status::Queued }
+                if posted == PostResult::Full {
+                    DeliveryStatus::Full
+                } else {
+                    DeliveryStatus::Queued
+                }
             }
             Self::Agent(task) => deliver_to_agent(shared, caller, task, &mail, call)?,
         };
@@ -129,10 +133,10 @@ impl Recipient {
         {
             shared.note_team_mail(&self.name(), &mail);
         }
-        if matches!(self, Self::Main) && status == Status::Queued {
+        if matches!(self, Self::Main) && status == DeliveryStatus::Queued {
             caller.task.iter().for_each(|task| task.note_report());
         }
-        Ok(Delivered { id: mail.id, status })
+        Ok(Delivery { id: mail.id, status })
     }
 
     fn mail(&self, shared: &Shared, caller: &Agent, letter: &Letter<'_>) -> Mail {
@@ -160,8 +164,8 @@ pub(crate) fn deliver_from_outside(
 ) -> Result<(), ToolError> {
     match (to, shared.main_agent()) {
         (None, _) => match shared.post_to_main(mail).map_err(not_kept)? {
-            Posted::Full => Err(ToolError::failed(Status::Full.as_str())),
-            Posted::Queued | Posted::HasEnded => Ok(()),
+            PostResult::Full => Err(ToolError::failed(DeliveryStatus::Full.as_str())),
+            PostResult::Queued | PostResult::HasEnded => Ok(()),
         },
         (Some(task), Some(lead)) => {
             let call = ToolUseId::new("outside");
@@ -186,17 +190,17 @@ fn deliver_to_agent(
     task: &Arc<Task>,
     mail: &Mail,
     call: &ToolUseId,
-) -> Result<Status, ToolError> {
+) -> Result<DeliveryStatus, ToolError> {
     // One after another: of two that speak to an agent that has ended, one resumes it.
     let _access = task.hold_access();
     let end = task.end();
     if end.as_ref().is_some_and(|end| end.stopped_by == Some(Stopper::Person)) {
-        return Ok(Status::StoppedByUser);
+        return Ok(DeliveryStatus::StoppedByUser);
     }
     match task.post(&shared.queue, mail).map_err(not_kept)? {
-        Posted::Queued => return Ok(Status::Queued),
-        Posted::Full => return Ok(Status::Full),
-        Posted::HasEnded => {}
+        PostResult::Queued => return Ok(DeliveryStatus::Queued),
+        PostResult::Full => return Ok(DeliveryStatus::Full),
+        PostResult::HasEnded => {}
     }
     if let Some(reason) = refusal(shared, caller, task) {
         return Err(ToolError::Failed(reason));
@@ -206,14 +210,14 @@ fn deliver_to_agent(
     spawn::resume(shared, lead.as_deref().unwrap_or(caller), task, call.clone(), mail)
         .map_err(|error| ToolError::failed(format!("the agent cannot be resumed: {error}")))?;
     let was_resting = task.spec.team.is_some() && end.is_some_and(|end| !end.leaves_team());
-    Ok(if was_resting { Status::Delivered } else { Status::Resumed })
+    Ok(if was_resting { DeliveryStatus::Delivered } else { DeliveryStatus::Resumed })
 }
 
 /// The reason why an agent that has ended is not resumed, if so: rules that came since may forbid its type.
 fn refusal(shared: &Shared, caller: &Agent, task: &Task) -> Option<String> {
     let kind = &task.spec.agent_type;
     let catalog = shared.delegation.definitions.agents();
-    let is_denied = caller.permissions.denies_agent(&meant::names(&catalog, kind));
+    let is_denied = caller.permissions.denies_agent(&name_lookup::names(&catalog, kind));
     is_denied.then(|| {
         format!(
             "Agents of type '{kind}' may not be resumed: a deny rule forbids it. Do without it."
@@ -229,7 +233,7 @@ fn sender(caller: &Agent) -> String {
     }
 }
 
-impl Delivered {
+impl Delivery {
     /// Tells whether it will be read.
     pub(super) fn is_accepted(&self) -> bool {
         self.status.is_accepted()
@@ -255,7 +259,7 @@ impl Delivered {
         receipt["msg_id"] = json!(self.id);
         if let Recipient::Agent(task) = recipient {
             receipt["pin"] = json!({"id": task.id, "name": recipient.name()});
-            if self.status == Status::Resumed {
+            if self.status == DeliveryStatus::Resumed {
                 receipt["resumedAgentId"] = json!(task.id);
                 receipt["outputFile"] = json!(task.output.path());
             }
@@ -269,9 +273,11 @@ impl Delivered {
     /// The receipt in words.
     pub(super) fn words(&self, recipient: &Recipient, to: &str) -> String {
         match self.status {
-            Status::Queued => format!("Queued: {to} reads it before its next step."),
-            Status::Delivered => format!("Message sent to {to}'s inbox: {to} works on it now."),
-            Status::Resumed => {
+            DeliveryStatus::Queued => format!("Queued: {to} reads it before its next step."),
+            DeliveryStatus::Delivered => {
+                format!("Message sent to {to}'s inbox: {to} works on it now.")
+            }
+            DeliveryStatus::Resumed => {
                 let until = match recipient {
                     Recipient::Agent(task) if task.spec.team.is_some() => {
                         "It is in the team again."
@@ -282,10 +288,10 @@ impl Delivered {
                     "Agent {to} had ended and resumes in the background with your message. {until}"
                 )
             }
-            Status::Full => format!(
+            DeliveryStatus::Full => format!(
                 "Too much waits unread for {to}, so nothing was sent: wait until {to} has read it, then send again."
             ),
-            Status::StoppedByUser => format!(
+            DeliveryStatus::StoppedByUser => format!(
                 "The user stopped agent {to}, and only the user resumes it: it was not told."
             ),
         }

@@ -10,7 +10,7 @@ use centurion_tools::{ToolError, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::deliver::{Delivered, Letter, Recipient};
+use super::deliver::{Delivery, Letter, Recipient};
 use super::{address, receipt, unreachable};
 use crate::agent::Agent;
 use crate::agent::shared::Shared;
@@ -20,7 +20,7 @@ use crate::agent::team::{LeadsAnswer, Team};
 /// A structured message, as an agent sends it.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-enum Structured {
+enum StructuredMessage {
     ShutdownRequest { reason: Option<String> },
     ShutdownResponse { request_id: String, approve: bool, reason: Option<String> },
     PlanApprovalResponse { request_id: String, approve: bool, feedback: Option<String> },
@@ -55,18 +55,18 @@ pub(crate) fn send(
     if to == "*" {
         return Err(input("structured messages go to one agent: name it"));
     }
-    let structured = Structured::deserialize(message)
+    let structured = StructuredMessage::deserialize(message)
         .map_err(|error| input(format!("this is no structured message of a team: {error}")))?;
     let sending = Sending { shared, caller, team, call };
     match structured {
-        Structured::ShutdownRequest { reason } => sending.ask_to_end(to, reason),
-        Structured::ShutdownResponse { request_id, approve, reason } => {
+        StructuredMessage::ShutdownRequest { reason } => sending.ask_to_end(to, reason),
+        StructuredMessage::ShutdownResponse { request_id, approve, reason } => {
             sending.answer_shutdown(to, &request_id, approve, reason)
         }
-        Structured::PlanApprovalResponse { request_id, approve, feedback } => {
+        StructuredMessage::PlanApprovalResponse { request_id, approve, feedback } => {
             sending.answer_plan(to, &request_id, approve, feedback)
         }
-        Structured::PermissionResponse { request_id, approve, reason } => {
+        StructuredMessage::PermissionResponse { request_id, approve, reason } => {
             sending.answer_question(&request_id, approve, reason)
         }
     }
@@ -90,7 +90,7 @@ impl Sending<'_> {
         }
     }
 
-    fn deliver(&self, task: &Arc<Task>, frame: Frame, words: &str) -> Result<Delivered, ToolError> {
+    fn deliver(&self, task: &Arc<Task>, frame: Frame, words: &str) -> Result<Delivery, ToolError> {
         let text = match words {
             "" => frame.to_text(),
             words => format!("{words}\n{}", frame.to_text()),
@@ -113,7 +113,7 @@ impl Sending<'_> {
         let frame =
             Frame::ShutdownRequest { request_id: id.clone(), from: LEAD.to_owned(), reason };
         let delivered = self.deliver(&task, frame, "");
-        if !delivered.as_ref().is_ok_and(Delivered::is_accepted) {
+        if !delivered.as_ref().is_ok_and(Delivery::is_accepted) {
             // Nothing was asked, so there is no answer to wait for.
             let _ = self.team.close_shutdown(&task, &id);
         }
@@ -166,7 +166,7 @@ impl Sending<'_> {
             frame: Some(frame.clone()),
         };
         let delivered = Recipient::Main.deliver(self.shared, self.caller, &letter, self.call);
-        if !delivered.as_ref().is_ok_and(Delivered::is_accepted) {
+        if !delivered.as_ref().is_ok_and(Delivery::is_accepted) {
             // The lead still waits for the answer.
             let _ = self.team.ask_to_end(task, id);
         }
@@ -213,7 +213,7 @@ impl Sending<'_> {
             permission_mode: approve.then(|| mode.to_string()),
         };
         let delivered = self.deliver(&task, frame, &words);
-        if !delivered.as_ref().is_ok_and(Delivered::is_accepted) {
+        if !delivered.as_ref().is_ok_and(Delivery::is_accepted) {
             self.team.propose_plan(&task.id, id);
         }
         if !delivered?.is_accepted() {

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Servers, is_connected};
-use crate::toolset::toolbox::Served;
+use crate::toolset::toolbox::ServerTools;
 use centurion_protocol::markup::contain;
 
 /// The announcements made so far.
 #[derive(Clone, Default)]
-pub(crate) struct Announced {
+pub(crate) struct Announcements {
     instructions: BTreeMap<String, String>,
     deferred: BTreeSet<String>,
 }
@@ -17,14 +17,14 @@ pub(crate) struct Announced {
 /// Announcements that an agent has read, and the version of the servers that it knows.
 #[derive(Clone, Default)]
 pub(crate) struct KnownServers {
-    pub(crate) announced: Announced,
+    pub(crate) announced: Announcements,
     /// The version of the servers whose tools are in the toolbox.
     pub(crate) version: u64,
 }
 
-impl Announced {
+impl Announcements {
     /// The announcement to make now, if there is one.
-    pub(crate) fn news(&mut self, servers: &Servers, served: &Served) -> Option<String> {
+    pub(crate) fn news(&mut self, servers: &Servers, served: &ServerTools) -> Option<String> {
         let mut parts = Vec::new();
         for connection in servers.active().iter().filter(|it| is_connected(it)) {
             let Some(text) = connection.instructions().filter(|text| !text.trim().is_empty())

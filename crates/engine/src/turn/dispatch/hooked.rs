@@ -16,7 +16,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
-use super::{Dispatch, Dispatched, Ready};
+use super::{CallResult, Dispatch, ReadyCall};
 use crate::agent::member_frames::CallDenied;
 use crate::policy::broker::Reply;
 use crate::policy::permissions::Remember;
@@ -24,23 +24,23 @@ use centurion_protocol::markup::contain;
 
 /// The output of hooks beside the result of a call.
 #[derive(Debug, Default)]
-pub(crate) struct Aside {
+pub(crate) struct HookOutput {
     /// Texts for the model.
     pub(crate) context: Vec<String>,
     /// The run ends, and why.
     pub(crate) stop: Option<String>,
-    pub(super) company: Company,
+    pub(super) company: CallGrouping,
 }
 
 /// True if a call is the only one of its answer. Only then may a hook put it off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Company {
+pub(crate) enum CallGrouping {
     Alone,
     #[default]
     WithOthers,
 }
 
-impl Aside {
+impl HookOutput {
     pub(crate) fn take(&mut self, context: Vec<String>, effects: &Effects) {
         self.context.extend(context);
         if let Some(stop) = &effects.stop {
@@ -64,10 +64,10 @@ impl Dispatch {
     /// Lets hooks see a call before anything else does. They may change it, refuse it, or speak for it.
     pub(super) async fn before<'a>(
         &self,
-        ready: Ready<'a>,
+        ready: ReadyCall<'a>,
         context: &ToolContext,
-        aside: &mut Aside,
-    ) -> Result<(Ready<'a>, Leave), Box<Dispatched>> {
+        aside: &mut HookOutput,
+    ) -> Result<(ReadyCall<'a>, Leave), Box<CallResult>> {
         if !self.agent.has_hooks(Event::PreToolUse) {
             return Ok((ready, Leave::Usual));
         }
@@ -77,19 +77,19 @@ impl Dispatch {
         let verdict = fired.verdict;
         if let Some(message) = verdict.denial(&ready.call.name) {
             let reason = verdict.reason.unwrap_or_else(|| "a hook denied it".to_owned());
-            let error = Dispatched::error(&ready.call.id, contain(&message).into_owned());
+            let error = CallResult::error(&ready.call.id, contain(&message).into_owned());
             let kind = Some("hook".to_owned());
             let is_told = fired.is_denied_by_host;
             let denied = CallDenied { reason, kind, interrupt: false, is_told };
-            return Err(Box::new(Dispatched { denied: Some(denied), ..error }));
+            return Err(Box::new(CallResult { denied: Some(denied), ..error }));
         }
         // A hook that was cut off might have said no.
         if aside.stop.is_some() || context.cancel.is_cancelled() {
-            return Err(Box::new(Dispatched::not_begun(&ready.call.id)));
+            return Err(Box::new(CallResult::not_begun(&ready.call.id)));
         }
-        if verdict.decision == Some(ToolDecision::Defer) && aside.company == Company::Alone {
-            let not_yet = Dispatched::not_begun(&ready.call.id);
-            return Err(Box::new(Dispatched { is_deferred: true, ..not_yet }));
+        if verdict.decision == Some(ToolDecision::Defer) && aside.company == CallGrouping::Alone {
+            let not_yet = CallResult::not_begun(&ready.call.id);
+            return Err(Box::new(CallResult { is_deferred: true, ..not_yet }));
         }
         let leave = match verdict.decision {
             Some(ToolDecision::Allow) => Leave::Granted,
@@ -109,10 +109,10 @@ impl Dispatch {
     /// The answer of a hook to a question that a person would be asked.
     pub(super) async fn answered_by_hook(
         &self,
-        ready: &Ready<'_>,
+        ready: &ReadyCall<'_>,
         suggestions: &[Value],
         cancel: &CancellationToken,
-        aside: &mut Aside,
+        aside: &mut HookOutput,
     ) -> Option<Reply> {
         if !self.agent.has_hooks(Event::PermissionRequest) {
             return None;
@@ -145,7 +145,7 @@ impl Dispatch {
         &self,
         tool: &str,
         cancel: &CancellationToken,
-        aside: &mut Aside,
+        aside: &mut HookOutput,
     ) {
         if !self.agent.has_hooks(Event::Notification) || !self.broker.has_answerer() {
             return;
@@ -160,10 +160,10 @@ impl Dispatch {
     /// Tells hooks of a call that auto mode denied; whether the model may try again.
     pub(super) async fn told_denied(
         &self,
-        ready: &Ready<'_>,
+        ready: &ReadyCall<'_>,
         reason: &str,
         cancel: &CancellationToken,
-        aside: &mut Aside,
+        aside: &mut HookOutput,
     ) -> bool {
         if !self.agent.has_hooks(Event::PermissionDenied)
             || self.agent.permissions.mode() != Mode::Auto
@@ -181,10 +181,10 @@ impl Dispatch {
         &self,
         call: &ToolUse,
         access: &Access,
-        mut dispatched: Dispatched,
+        mut dispatched: CallResult,
         took: Duration,
-        aside: &mut Aside,
-    ) -> Dispatched {
+        aside: &mut HookOutput,
+    ) -> CallResult {
         let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         let failed = dispatched.result.is_error;
         let event = if failed { Event::PostToolUseFailure } else { Event::PostToolUse };
@@ -221,7 +221,7 @@ impl Dispatch {
     }
 
     /// Tells hooks that the shell stands elsewhere than before a call.
-    pub(in crate::turn) async fn moved(&self, stood: &Path, aside: &mut Aside) {
+    pub(in crate::turn) async fn moved(&self, stood: &Path, aside: &mut HookOutput) {
         if !self.agent.has_hooks(Event::CwdChanged) {
             return;
         }
@@ -234,16 +234,16 @@ impl Dispatch {
     }
 
     /// A call as hooks are shown it.
-    fn shown<'a>(&self, call: &'a ToolUse, access: &'a Access) -> Shown<'a> {
+    fn shown<'a>(&self, call: &'a ToolUse, access: &'a Access) -> ShownCall<'a> {
         let named = self.named(call);
         let input = named.as_deref().and_then(|path| with_path(&call.input, path));
         let input = input.map_or(Cow::Borrowed(&*call.input), Cow::Owned);
-        Shown { call, access, input, named, server: self.agent.servers.owner(&call.name) }
+        ShownCall { call, access, input, named, server: self.agent.servers.owner(&call.name) }
     }
 }
 
 /// A call as hooks are shown it, with what that borrows from.
-struct Shown<'a> {
+struct ShownCall<'a> {
     call: &'a ToolUse,
     access: &'a Access,
     input: Cow<'a, RawValue>,
@@ -251,7 +251,7 @@ struct Shown<'a> {
     server: Option<(String, &'static str)>,
 }
 
-impl Shown<'_> {
+impl ShownCall<'_> {
     fn call(&self) -> ToolCall<'_> {
         let server = self.server.as_ref();
         ToolCall {

@@ -8,9 +8,9 @@ use centurion_team::Frame;
 use centurion_tools::ToolContext;
 use serde_json::Value;
 
-use super::{Dispatch, Question, Ready};
+use super::{Dispatch, Question, ReadyCall};
 use crate::agent::shared::Shared;
-use crate::agent::task::Posted;
+use crate::agent::task::PostResult;
 use crate::agent::team::{LeadsAnswer, Team};
 use crate::definition::identity::Identity;
 use crate::message::mail::{Mail, TeamMail};
@@ -25,7 +25,7 @@ impl Dispatch {
     /// agents.
     pub(super) async fn asked_lead(
         &self,
-        ready: &Ready<'_>,
+        ready: &ReadyCall<'_>,
         question: &Question,
         context: &ToolContext,
     ) -> Option<Reply> {
@@ -57,7 +57,7 @@ impl Dispatch {
     }
 
     /// Tells whether the lead's own rules let it do the same without a question, in the place where the agent would do it.
-    fn lead_may(&self, shared: &Shared, ready: &Ready<'_>) -> bool {
+    fn lead_may(&self, shared: &Shared, ready: &ReadyCall<'_>) -> bool {
         let (named, meant) = (self.named(&ready.call), self.target_names(&ready.call));
         let call = ready.as_call(named.as_deref(), &meant);
         shared.permissions.allows_in(&call, self.agent.workspace.cwd())
@@ -68,7 +68,7 @@ impl Dispatch {
         shared: &Shared,
         team: &Team,
         member: &Identity,
-        ready: &Ready<'_>,
+        ready: &ReadyCall<'_>,
         context: &ToolContext,
     ) -> Reply {
         // Ids of calls come from models: two members may make calls with one id in one moment.
@@ -92,7 +92,7 @@ impl Dispatch {
         };
         let answer = team.ask_lead(id, mail.id);
         match shared.post_to_main(&mail) {
-            Ok(Posted::Queued) => {}
+            Ok(PostResult::Queued) => {}
             Ok(_) => return denied("too much waits unread for the team lead".to_owned()),
             Err(error) => return denied(format!("the team lead cannot be asked: {error}")),
         }

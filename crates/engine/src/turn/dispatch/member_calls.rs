@@ -9,8 +9,8 @@ use centurion_tools::{PreparedCall, ToolContext};
 use serde_json::value::to_raw_value;
 use tokio_util::sync::CancellationToken;
 
-use super::hooked::{Aside, Company};
-use super::{Asking, Dispatch, Dispatched, Question, Ready};
+use super::hooked::{CallGrouping, HookOutput};
+use super::{Asking, CallResult, Dispatch, Question, ReadyCall};
 use crate::agent::builder::AGENT_TOOL;
 use crate::agent::lead_link::LeadLink;
 use crate::agent::member_frames::{CallFrame, DoneCall, LeadAnswer, LeadQuestion, PermittedCall};
@@ -36,13 +36,13 @@ impl Dispatch {
         call: &ToolUse,
         prepared: Box<dyn PreparedCall>,
         asking: Asking,
-        (mut aside, context): (Aside, ToolContext),
-    ) -> Dispatched {
-        let ready = Ready::new(Cow::Borrowed(call), prepared, &context);
+        (mut aside, context): (HookOutput, ToolContext),
+    ) -> CallResult {
+        let ready = ReadyCall::new(Cow::Borrowed(call), prepared, &context);
         let decision = self.judge(&ready);
         // The rules of this process are those that it began with; they can only forbid more.
         if decision.verdict == Verdict::Deny {
-            return Dispatched::denied(&call.id, (&decision.reason).into(), false);
+            return CallResult::denied(&call.id, (&decision.reason).into(), false);
         }
         let is_below = self.agent.identity.team.is_none();
         let must_ask =
@@ -52,7 +52,7 @@ impl Dispatch {
             name: call.name.clone(),
             input: call.input.clone(),
             cwd: self.agent.workspace.cwd(),
-            is_alone: aside.company == Company::Alone,
+            is_alone: aside.company == CallGrouping::Alone,
             may_ask: asking == Asking::Allowed,
             is_below,
             must_ask,
@@ -67,7 +67,7 @@ impl Dispatch {
             Some(LeadAnswer::Done(done)) => return self.done_by_lead(call, *done),
             Some(LeadAnswer::Reserved(_) | LeadAnswer::Kept(_) | LeadAnswer::Function(_))
             | None => {
-                return Dispatched::not_begun(&call.id);
+                return CallResult::not_begun(&call.id);
             }
         };
         self.follow_lead(permitted.mode);
@@ -81,9 +81,9 @@ impl Dispatch {
         };
         let decision = self.judge(&ready);
         if decision.verdict == Verdict::Deny {
-            return Dispatched::denied(&call.id, (&decision.reason).into(), false);
+            return CallResult::denied(&call.id, (&decision.reason).into(), false);
         }
-        let ready = Ready { is_approved: permitted.is_approved, ..ready };
+        let ready = ReadyCall { is_approved: permitted.is_approved, ..ready };
         let mut dispatched = self.execute(ready, context, &mut aside).await;
         dispatched.aside = aside;
         dispatched
@@ -99,9 +99,9 @@ impl Dispatch {
         }
     }
 
-    fn done_by_lead(&self, call: &ToolUse, done: DoneCall) -> Dispatched {
+    fn done_by_lead(&self, call: &ToolUse, done: DoneCall) -> CallResult {
         let Ok(Block::ToolResult(result)) = Block::parse(&done.result) else {
-            return Dispatched::not_begun(&call.id);
+            return CallResult::not_begun(&call.id);
         };
         if done.data["awaitingLeaderApproval"] == true
             && let Some(plan) = done.data["plan"].as_str()
@@ -109,8 +109,8 @@ impl Dispatch {
             // The agent that has to remember it is the one here.
             self.agent.workspace.plan.lock().proposed = Some(plan.to_owned());
         }
-        let aside = Aside { context: done.context, stop: done.stop, ..Aside::default() };
-        Dispatched {
+        let aside = HookOutput { context: done.context, stop: done.stop, ..HookOutput::default() };
+        CallResult {
             result,
             data: done.data,
             read: None,
@@ -122,13 +122,13 @@ impl Dispatch {
     }
 
     /// Refuses a call that the host redirects to a tool of its own, which the member's process does not have.
-    fn redirected(&self, call: &ToolUse) -> Option<Dispatched> {
+    fn redirected(&self, call: &ToolUse) -> Option<CallResult> {
         let target = self.agent.shared.upgrade()?.delegation.aliases.target(&call.name)?;
         let reason = format!(
             "the host redirects {} to {target}, which only agents of the lead's process can call",
             call.name
         );
-        Some(Dispatched::denied(&call.id, AskReason::other(reason), false))
+        Some(CallResult::denied(&call.id, AskReason::other(reason), false))
     }
 
     /// In the lead's process: decides about a call of a member, or carries it out.
@@ -146,20 +146,20 @@ impl Dispatch {
             Err(refused) => return done(*refused),
         };
         self.agent.workspace.cwd.lock().clone_from(&asked.cwd);
-        let company = if asked.is_alone { Company::Alone } else { Company::WithOthers };
+        let company = if asked.is_alone { CallGrouping::Alone } else { CallGrouping::WithOthers };
         if LEADS_TOOLS.contains(&call.name.as_str()) {
             // They would speak, and take tasks, under the member's name.
             if asked.is_below {
                 let text = "only the member itself reaches its team from a process of its own: end with what the \
                     member is to know";
-                return done(Dispatched::error(&call.id, text.to_owned()));
+                return done(CallResult::error(&call.id, text.to_owned()));
             }
             return done(self.run(&call, prepared, company, cancel).await);
         }
         let context = self.context(&call, Asking::Allowed, cancel);
-        let mut aside = Aside { company, ..Aside::default() };
+        let mut aside = HookOutput { company, ..HookOutput::default() };
         let asking = if asked.may_ask { Asking::Allowed } else { Asking::Never };
-        let ready = Ready::new(Cow::Borrowed(&call), prepared, &context);
+        let ready = ReadyCall::new(Cow::Borrowed(&call), prepared, &context);
         let permitted = async {
             let ready = self.permit(ready, asking, &context, &mut aside).await?;
             match asked.must_ask.filter(|_| !ready.is_approved) {
@@ -169,13 +169,13 @@ impl Dispatch {
                     self.approved(ready, question, &context, &mut aside).await
                 }
                 Some(text) => {
-                    Err(Box::new(Dispatched::denied(&call.id, AskReason::other(text), false)))
+                    Err(Box::new(CallResult::denied(&call.id, AskReason::other(text), false)))
                 }
                 None => Ok(ready),
             }
         };
         match permitted.await {
-            Err(refused) => done(Dispatched { aside, ..*refused }),
+            Err(refused) => done(CallResult { aside, ..*refused }),
             Ok(ready) => {
                 let shared = self.agent.shared.upgrade();
                 let gate = shared.as_ref().map(|shared| &shared.delegation.gate);
@@ -183,7 +183,7 @@ impl Dispatch {
                 if canonical_tool_name(&call.name) == AGENT_TOOL
                     && let Some(Err(refused)) = gate.map(SpawnGate::admit)
                 {
-                    return done(Dispatched::error(&call.id, refused.to_string()));
+                    return done(CallResult::error(&call.id, refused.to_string()));
                 }
                 let mode = shared.as_ref().map(|shared| shared.permissions.mode());
                 LeadAnswer::Permitted(PermittedCall {
@@ -198,7 +198,7 @@ impl Dispatch {
     }
 }
 
-fn done(dispatched: Dispatched) -> LeadAnswer {
+fn done(dispatched: CallResult) -> LeadAnswer {
     // A block of texts and images is always JSON.
     let result = to_raw_value(&Block::ToolResult(dispatched.result)).unwrap_or_default();
     LeadAnswer::Done(Box::new(DoneCall {

@@ -19,10 +19,10 @@ use crate::message::queue::{Item, Origin, Priority};
 use crate::policy::permissions::Objection;
 use crate::toolset::servers::Expansion;
 use crate::turn::commands::{SWITCHED_OFF, read_command, unknown_command};
-use crate::turn::dispatch::Aside;
+use crate::turn::dispatch::HookOutput;
 use crate::turn::mention::{self, Mentioning};
 use crate::turn::skill::{InvokedSkill, Invoker, KNOWN_TEXT, SkillError, find, invoke};
-use crate::turn::typed::{MOST_STACKED, Typed};
+use crate::turn::typed_command::{MOST_STACKED, TypedLine};
 use centurion_journal::JournalError;
 
 /// An input that is kept from the model.
@@ -82,7 +82,7 @@ impl Driver {
             self.end_skills();
         }
         let mut admitted = Vec::with_capacity(items.len());
-        let mut aside = Aside::default();
+        let mut aside = HookOutput::default();
         for item in items {
             let mut item = item.clone();
             let mut skills = Vec::new();
@@ -161,7 +161,7 @@ impl Driver {
         &self,
         item: &mut Item,
         skills: &mut Vec<InvokedSkill>,
-        aside: &mut Aside,
+        aside: &mut HookOutput,
         cancel: &CancellationToken,
     ) -> Option<ExpandRefusal> {
         let text = text(&item.content);
@@ -171,7 +171,7 @@ impl Driver {
         let has_commands = self.shared.delegation.definitions.has_commands();
         let refused = match (servers.command(&text), read_command(&self.shared, &text)) {
             (command, _) if !has_commands => {
-                let typed = Typed::read(&text);
+                let typed = TypedLine::read(&text);
                 let is_command = command.is_some() || typed.is_some_and(|it| !it.may_be_path());
                 is_command.then(|| ExpandRefusal::Failed(SWITCHED_OFF.to_owned()))
             }
@@ -199,7 +199,7 @@ impl Driver {
     async fn ask_expansion(
         &self,
         expansion: &UserPromptExpansion<'_>,
-        aside: &mut Aside,
+        aside: &mut HookOutput,
         cancel: &CancellationToken,
     ) -> Option<ExpandRefusal> {
         let fired = self.dispatch.agent.fire(expansion, cancel).await;
@@ -213,7 +213,7 @@ impl Driver {
         item: &mut Item,
         command: &Expansion,
         text: &str,
-        aside: &mut Aside,
+        aside: &mut HookOutput,
         cancel: &CancellationToken,
     ) -> Option<ExpandRefusal> {
         let expansion = UserPromptExpansion {
@@ -239,9 +239,9 @@ impl Driver {
     async fn expand_skills(
         &self,
         item: &mut Item,
-        typed: Typed<'_>,
+        typed: TypedLine<'_>,
         text: &str,
-        aside: &mut Aside,
+        aside: &mut HookOutput,
         cancel: &CancellationToken,
     ) -> Result<Vec<InvokedSkill>, ExpandRefusal> {
         let catalog = self.shared.delegation.definitions.skills_now();
@@ -260,7 +260,7 @@ impl Driver {
             Err(error) => return Err(failed(&error)),
         }
         while let Some(next) =
-            Typed::read_among(arguments, &catalog).filter(|_| entries.len() < MOST_STACKED)
+            TypedLine::read_among(arguments, &catalog).filter(|_| entries.len() < MOST_STACKED)
             && let Ok(entry) = find(&catalog, next.name, Invoker::Person)
         {
             if entry.card.is_fork {
@@ -311,7 +311,7 @@ impl Driver {
         arguments: &str,
         cancel: &CancellationToken,
     ) -> Option<String> {
-        let (prompt, mut aside) = (text(&item.content), Aside::default());
+        let (prompt, mut aside) = (text(&item.content), HookOutput::default());
         let expansion = expansion_of(entry, arguments, &prompt);
         let refused = match self.ask_expansion(&expansion, &mut aside, cancel).await {
             Some(ExpandRefusal::Blocked(reason) | ExpandRefusal::Failed(reason)) => Some(reason),
@@ -325,7 +325,7 @@ impl Driver {
     async fn submit(
         &self,
         item: &Item,
-        aside: &mut Aside,
+        aside: &mut HookOutput,
         cancel: &CancellationToken,
     ) -> Option<RefusedInput> {
         let agent = &self.dispatch.agent;

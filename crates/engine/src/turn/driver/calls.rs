@@ -22,13 +22,13 @@ use super::admit::Loads;
 use super::{Driver, Run};
 use crate::agent::builder::AGENT_TOOL;
 use crate::agent::context_file::ContextFile;
-use crate::agent::fork_point::{Cached, ForkPoint, StartPoint};
+use crate::agent::fork_point::{CachedPrefix, ForkPoint, StartPoint};
 use crate::agent::hooks::reminder;
 use crate::agent::member_frames::CallDenied;
 use crate::agent::task::Denial;
 use crate::definition::prompt::instructions;
 use crate::toolset::structured::StructuredOutput;
-use crate::turn::dispatch::{Aside, Company, Dispatched, text_of};
+use crate::turn::dispatch::{CallGrouping, CallResult, HookOutput, text_of};
 use centurion_journal::JournalError;
 use centurion_journal::transcript::DEFERRED;
 
@@ -36,7 +36,7 @@ use centurion_journal::transcript::DEFERRED;
 const INTERRUPTED_IN_TOOLS: &str = "[Request interrupted by user for tool use]";
 
 /// A call with its input read, or with the result it has already.
-type Planned<'a> = (&'a ToolUse, Result<Box<dyn PreparedCall>, Box<Dispatched>>);
+type PlannedCall<'a> = (&'a ToolUse, Result<Box<dyn PreparedCall>, Box<CallResult>>);
 
 impl Driver {
     /// Runs all calls of an answer and puts their results before the model, with whatever the queue holds.
@@ -95,7 +95,7 @@ impl Driver {
             counted: self.counted,
             record: source.or_else(|| self.journal.last()),
             journal: Some(Arc::clone(&self.journal)),
-            cached: Cached::of(used),
+            cached: CachedPrefix::of(used),
             used: Some(*used).filter(|used| used.total() > 0),
             digests: OnceLock::new(),
         }
@@ -141,12 +141,12 @@ impl Driver {
         self.share_room(&calls);
         // A person who says no and stop means all of these calls.
         let stop = cancel.child_token();
-        let mut planned: Vec<Planned<'_>> =
+        let mut planned: Vec<PlannedCall<'_>> =
             calls.iter().map(|call| (call, self.plan(malformed, call))).collect();
         let mut results: Vec<Option<ToolResult>> = vec![None; calls.len()];
         let mut reminders = Vec::new();
         let mut ends = None;
-        let company = if calls.len() == 1 { Company::Alone } else { Company::WithOthers };
+        let company = if calls.len() == 1 { CallGrouping::Alone } else { CallGrouping::WithOthers };
         let mut next = 0;
         while !planned.is_empty() {
             let group = planned.split_off(group_length(&planned));
@@ -243,7 +243,7 @@ impl Driver {
             })
             .collect();
         let fired = self.dispatch.agent.fire(&PostToolBatch { tool_calls: &calls }, cancel).await;
-        let mut aside = Aside::default();
+        let mut aside = HookOutput::default();
         aside.take(fired.context_for_model(), &fired.effects);
         reminders.extend(aside.context.iter().map(|text| reminder(text)));
         aside.stop.or(fired.verdict.0)
@@ -268,9 +268,9 @@ impl Driver {
         &self,
         malformed: &[(ToolUseId, String)],
         call: &ToolUse,
-    ) -> Result<Box<dyn PreparedCall>, Box<Dispatched>> {
+    ) -> Result<Box<dyn PreparedCall>, Box<CallResult>> {
         match malformed.iter().find(|(id, _)| *id == call.id) {
-            Some((id, text)) => Err(Box::new(Dispatched::malformed(id, text))),
+            Some((id, text)) => Err(Box::new(CallResult::malformed(id, text))),
             None => self.dispatch.prepare(call),
         }
     }
@@ -280,12 +280,12 @@ impl Driver {
         &self,
         run: &mut Run,
         source: Option<RecordId>,
-        group: Vec<Planned<'_>>,
-        company: Company,
+        group: Vec<PlannedCall<'_>>,
+        company: CallGrouping,
         cancel: &CancellationToken,
-        ended: &mut Vec<(usize, Dispatched)>,
+        ended: &mut Vec<(usize, CallResult)>,
     ) -> Result<(), JournalError> {
-        let group: Vec<(usize, Planned<'_>)> = group.into_iter().enumerate().collect();
+        let group: Vec<(usize, PlannedCall<'_>)> = group.into_iter().enumerate().collect();
         let mut waiting = group.into_iter();
         run.ended_on_denial = false;
         let mut running = FuturesUnordered::new();
@@ -297,7 +297,7 @@ impl Driver {
                 running.push(async move {
                     let dispatched = match prepared {
                         Err(result) => *result,
-                        Ok(_) if cancel.is_cancelled() => Dispatched::not_begun(&call.id),
+                        Ok(_) if cancel.is_cancelled() => CallResult::not_begun(&call.id),
                         Ok(prepared) => self.dispatch.run(call, prepared, company, cancel).await,
                     };
                     (n, call, dispatched)
@@ -330,7 +330,7 @@ impl Driver {
     }
 
     /// Tells whether another call may begin beside this many. Agents have a limit of their own.
-    fn may_begin(&self, running: usize, next: Option<&(usize, Planned<'_>)>) -> bool {
+    fn may_begin(&self, running: usize, next: Option<&(usize, PlannedCall<'_>)>) -> bool {
         let starts_agent =
             next.is_some_and(|(_, (call, _))| canonical_tool_name(&call.name) == "Agent");
         starts_agent || running < self.settings.concurrent_calls.max(1)
@@ -367,8 +367,8 @@ impl Driver {
 }
 
 /// The number of calls that run next: all read-only ones up to the first that is not, or that one alone.
-fn group_length(planned: &[Planned<'_>]) -> usize {
-    let changes = |(_, prepared): &Planned<'_>| {
+fn group_length(planned: &[PlannedCall<'_>]) -> usize {
+    let changes = |(_, prepared): &PlannedCall<'_>| {
         prepared.as_ref().is_ok_and(|prepared| !prepared.is_read_only())
     };
     planned.iter().position(changes).unwrap_or(planned.len()).max(1)

@@ -35,7 +35,7 @@ use super::request::SMALL_ANSWER;
 use super::{Driver, INTERRUPTED, Run};
 use crate::agent::shared::Shared;
 use crate::message::queue::Item;
-use crate::toolset::servers::Announced;
+use crate::toolset::servers::Announcements;
 use crate::turn::commands::command_of;
 use crate::turn::internal_fork::InternalForkError;
 use crate::turn::refusal::is_about_conversation;
@@ -462,8 +462,8 @@ impl Driver {
     }
 
     /// The announcement of servers to an agent that has read none.
-    fn announce_anew(&self) -> (Announced, Option<String>) {
-        let mut announced = Announced::default();
+    fn announce_anew(&self) -> (Announcements, Option<String>) {
+        let mut announced = Announcements::default();
         let agent = &self.dispatch.agent;
         let news = announced.news(&agent.servers, self.dispatch.toolbox.served());
         (announced, news)

@@ -12,7 +12,7 @@ use super::context_parts::result_text;
 use super::{Driver, EarlierState, Preamble, Run, UnansweredCalls};
 use crate::agent::KeptWork;
 use crate::agent::skills::SkillView;
-use crate::toolset::servers::Announced;
+use crate::toolset::servers::Announcements;
 
 impl Driver {
     /// The conversation as plain text.
@@ -89,7 +89,7 @@ impl Driver {
             }
             memory
         });
-        self.known_servers.announced = Announced::default();
+        self.known_servers.announced = Announcements::default();
         agent.end_skills();
         agent.forget_skill_texts();
         *agent.skill_view() = SkillView::default();

@@ -10,7 +10,7 @@ use centurion_protocol::markup::contain;
 use serde_json::json;
 
 use super::{Driver, Run};
-use crate::turn::refusal::{BlockPlace, NOTE, Refused, is_about_conversation};
+use crate::turn::refusal::{BlockPlace, NOTE, RefusedPart, is_about_conversation};
 
 /// The most bytes of a provider's reason that a model reads.
 const LONGEST_REASON: usize = 500;
@@ -31,7 +31,7 @@ impl Driver {
         if !is_about_conversation(&error.message) {
             return Ok(false);
         }
-        let Some(refused) = Refused::read(&self.conversation, &error.message) else {
+        let Some(refused) = RefusedPart::read(&self.conversation, &error.message) else {
             return self.give_up(error);
         };
         // One after another of the same kind: the others are no better.

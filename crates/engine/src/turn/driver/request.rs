@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::progress::ThinkingCount;
 use super::record::shown_message;
-use super::{Driver, INTERRUPTED, ProviderFailure, Run, is_blank, partial};
+use super::{Driver, INTERRUPTED, ProviderFailure, Run, is_blank, stream_events};
 use crate::definition::context_rules::ContextRules;
 use crate::money::budget::Amount;
 use crate::turn::model_switch::Switch;
@@ -75,7 +75,7 @@ impl Driver {
             let took = started.elapsed();
             run.api_time += took;
             self.shared.usage.totals.lock().api_time += took;
-            if let Streamed::Answer(answer) = &streamed {
+            if let StreamEnd::Answer(answer) = &streamed {
                 used += &answer.usage;
             }
             // The usage of broken tries and cut-off answers is paid for like the rest.
@@ -86,7 +86,7 @@ impl Driver {
                 run.used.dollars += dollars;
             }
             match streamed {
-                Streamed::Answer(answer) => {
+                StreamEnd::Answer(answer) => {
                     self.window.is_refused = false;
                     run.used.last.clone_from(&answer.usage);
                     run.used.first.get_or_insert_with(|| answer.usage.clone());
@@ -96,12 +96,12 @@ impl Driver {
                         .filter(|(total, _)| *total > 0);
                     return Ok(Ok(answer));
                 }
-                Streamed::Cancelled(builder) => {
+                StreamEnd::Cancelled(builder) => {
                     self.keep_partial(run, builder.cut_off(), usize::MAX)?;
                     self.add_notice(INTERRUPTED)?;
                     return Ok(Err(Outcome::Cancelled));
                 }
-                Streamed::Failed(error, builder) => {
+                StreamEnd::Failed(error, builder) => {
                     if let Some(outcome) = self.recover(run, &error, builder, cancel).await? {
                         return Ok(Err(outcome));
                     }
@@ -190,7 +190,7 @@ impl Driver {
         max_tokens: u32,
         used: &mut ReportedUsage,
         cancel: &CancellationToken,
-    ) -> Result<Streamed, JournalError> {
+    ) -> Result<StreamEnd, JournalError> {
         let request = self.next_request(max_tokens);
         let is_last = self.settings.fallback_models.is_empty();
         let patience = if is_last { Patience::Full } else { Patience::Brief };
@@ -208,7 +208,7 @@ impl Driver {
                 biased;
                 () = cancel.cancelled() => {
                     *used += builder.usage();
-                    return Ok(Streamed::Cancelled(builder));
+                    return Ok(StreamEnd::Cancelled(builder));
                 }
                 event = events.next() => event,
             };
@@ -244,15 +244,15 @@ impl Driver {
                 Some(Err(error)) => {
                     self.tell_limit();
                     *used += builder.usage();
-                    return Ok(Streamed::Failed(error, builder));
+                    return Ok(StreamEnd::Failed(error, builder));
                 }
                 None => {
                     let usage = builder.usage().clone();
                     return Ok(match builder.finish() {
-                        Ok(answer) => Streamed::Answer(answer),
+                        Ok(answer) => StreamEnd::Answer(answer),
                         Err(error) => {
                             *used += &usage;
-                            Streamed::Failed(error, AnswerBuilder::default())
+                            StreamEnd::Failed(error, AnswerBuilder::default())
                         }
                     });
                 }
@@ -360,9 +360,10 @@ impl Driver {
             }
         }
         if self.settings.partial_messages {
-            let ends =
-                matches!(event, StreamEvent::Finish { .. }).then(partial::message_stop).flatten();
-            for event in partial::to_json(event).into_iter().chain(ends) {
+            let ends = matches!(event, StreamEvent::Finish { .. })
+                .then(stream_events::message_stop)
+                .flatten();
+            for event in stream_events::to_json(event).into_iter().chain(ends) {
                 let prompts = self.early.take_prompts_for_piece();
                 self.shared.show(EventBody::StreamEvent(Stream {
                     event,
@@ -483,7 +484,7 @@ fn text_of(block: &Block) -> Option<&str> {
 }
 
 /// The end of a stream.
-enum Streamed {
+enum StreamEnd {
     Answer(Answer),
     Failed(ModelError, AnswerBuilder),
     Cancelled(AnswerBuilder),

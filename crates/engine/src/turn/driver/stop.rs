@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use centurion_hooks::events::{BackgroundWork, Stop, StopFailure, StopVerdict, SubagentStop};
-use centurion_hooks::{Event, Fired};
+use centurion_hooks::{Event, HookResult};
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, ProviderFailure, Run};
@@ -61,7 +61,7 @@ impl Driver {
         &self,
         last_assistant_message: &str,
         cancel: &CancellationToken,
-    ) -> Fired<StopVerdict> {
+    ) -> HookResult<StopVerdict> {
         let background_tasks = self.background_work();
         let schedules = self.shared.schedules.as_ref();
         let session_crons = schedules.map(|it| it.work(&self.shared.queue)).unwrap_or_default();
@@ -93,7 +93,7 @@ impl Driver {
     }
 
     /// Tells people who look on that hooks keep the main agent at work, or failed.
-    fn notify_of_stop(&self, fired: &Fired<StopVerdict>) {
+    fn notify_of_stop(&self, fired: &HookResult<StopVerdict>) {
         let text = match (fired.verdict.should_continue, fired.effects.errors.first()) {
             _ if !self.identity().is_main() => return,
             (true, _) => "A Stop hook wants the agent to continue".to_owned(),

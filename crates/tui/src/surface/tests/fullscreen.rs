@@ -7,7 +7,7 @@ use crate::frame::{Frame, Line, Place, Size, Style};
 use crate::input::{Mouse, MouseEvent};
 use crate::look::Look;
 use crate::surface::row::Row;
-use crate::surface::{Capabilities, FullscreenSurface, Scroll, Surface as _, Touch};
+use crate::surface::{Capabilities, FullscreenSurface, MouseEffect, Scroll, Surface as _};
 use crate::text::wrapped;
 
 struct Pair {
@@ -51,7 +51,7 @@ impl Pair {
         self.take(&out);
     }
 
-    fn mouse(&mut self, event: MouseEvent, row: u16, column: u16) -> Touch {
+    fn mouse(&mut self, event: MouseEvent, row: u16, column: u16) -> MouseEffect {
         let place = Place { row, column };
         self.surface.mouse(&Mouse { event, place, ctrl: false, alt: false, shift: false })
     }
@@ -96,7 +96,7 @@ fn the_wheel_and_keys_move_through_what_was_printed_and_nothing_that_comes_moves
     let mut pair = Pair::new(Kind::Cuts, SIZE);
     let draw = |pair: &mut Pair, lines| pair.draw(&prompt(lines, &["❯ ", "status"]));
     draw(&mut pair, numbered(0..50));
-    assert_eq!(pair.mouse(MouseEvent::WheelUp, 2, 2), Touch::None);
+    assert_eq!(pair.mouse(MouseEvent::WheelUp, 2, 2), MouseEffect::None);
     draw(&mut pair, Vec::new());
     let screen = pair.emulator.screen();
     assert_eq!((screen[0].as_str(), screen[6].as_str()), ("line 39", "line 45"));
@@ -119,19 +119,21 @@ fn a_selection_is_shown_and_copied_and_the_live_region_is_told_of_its_own_rows()
     let mut pair = Pair::new(Kind::Cuts, SIZE);
     let frame = prompt(numbered(0..8), &["❯ ", "status"]);
     pair.draw(&frame);
-    assert_eq!(pair.mouse(MouseEvent::Pressed, 2, 0), Touch::None);
-    assert_eq!(pair.mouse(MouseEvent::Dragged, 3, 5), Touch::None);
+    assert_eq!(pair.mouse(MouseEvent::Pressed, 2, 0), MouseEffect::None);
+    assert_eq!(pair.mouse(MouseEvent::Dragged, 3, 5), MouseEffect::None);
     let before = pair.bytes.len();
     pair.draw(&prompt(Vec::new(), &["❯ ", "status"]));
     let drawn = String::from_utf8(pair.bytes[before..].to_vec()).unwrap();
     assert!(drawn.contains("\x1b[7mline 2"), "{drawn:?}");
     let copied = pair.mouse(MouseEvent::Released, 3, 5);
-    assert_eq!(copied, Touch::Copied("line 2\nline 3".to_owned()));
-    let Touch::Live(mouse) = pair.mouse(MouseEvent::Pressed, 9, 4) else { panic!("not told") };
+    assert_eq!(copied, MouseEffect::Copied("line 2\nline 3".to_owned()));
+    let MouseEffect::Live(mouse) = pair.mouse(MouseEvent::Pressed, 9, 4) else {
+        panic!("not told")
+    };
     assert_eq!(mouse.place, Place { row: 1, column: 4 });
     // A click copies nothing.
     pair.mouse(MouseEvent::Pressed, 2, 0);
-    assert_eq!(pair.mouse(MouseEvent::Released, 2, 0), Touch::None);
+    assert_eq!(pair.mouse(MouseEvent::Released, 2, 0), MouseEffect::None);
 }
 
 #[test]

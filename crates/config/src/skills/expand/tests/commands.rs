@@ -10,7 +10,7 @@ fn commands(body: &str) -> Vec<(String, usize)> {
 }
 
 /// The only command of a body that is nothing else.
-fn command(command: &str, arguments: &str) -> Result<String, Unquotable> {
+fn command(command: &str, arguments: &str) -> Result<String, QuotingError> {
     match expand_body(&format!("```!\n{command}\n```"), arguments) {
         Ok(expanded) => match expanded.pieces.as_slice() {
             [Piece::Command(command)] => Ok(command.text.clone()),
@@ -161,7 +161,7 @@ fn where_quoting_is_unknown_only_plain_values_are_put_in() {
         let plain = command(unknown, "v-1.2/x").unwrap();
         assert_eq!(plain, unknown.replace("$0", "v-1.2/x"));
         for hostile in ["'a b'", "'$(x)'", "\"'\"", "'\"'", "'\n'", "esac"] {
-            assert_eq!(command(unknown, hostile), Err(Unquotable::UnknownContext), "{unknown}");
+            assert_eq!(command(unknown, hostile), Err(QuotingError::UnknownContext), "{unknown}");
         }
         assert_eq!(command(&unknown.replace("$0", "$other"), "").unwrap().len(), unknown.len() - 2);
     }
@@ -170,7 +170,7 @@ fn where_quoting_is_unknown_only_plain_values_are_put_in() {
 #[test]
 fn a_value_does_not_follow_a_dollar_or_end_a_here_document() {
     for text in ["echo $$0", "echo \"$$0\"", "echo $$$0", "[[ $$0", "echo `$$0`"] {
-        assert_eq!(command(text, "HOME"), Err(Unquotable::AfterDollar), "{text}");
+        assert_eq!(command(text, "HOME"), Err(QuotingError::AfterDollar), "{text}");
     }
     assert_eq!(command("echo '$$0'", "HOME").unwrap(), "echo '$HOME'");
     for text in [
@@ -182,9 +182,9 @@ fn a_value_does_not_follow_a_dollar_or_end_a_here_document() {
         "echo `cat <<X\n$0`",
         "echo `cat <\\\\\n<X\n$0`",
     ] {
-        assert_eq!(command(text, "X reboot"), Err(Unquotable::HereDocument), "{text}");
+        assert_eq!(command(text, "X reboot"), Err(QuotingError::HereDocument), "{text}");
     }
-    assert_eq!(command("ls $0", "a\0b"), Err(Unquotable::Nul));
+    assert_eq!(command("ls $0", "a\0b"), Err(QuotingError::Nul));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn an_error_names_line_and_placeholder() {
                 after `<<`, where it could end the here-document";
     assert_eq!(error.to_string(), said);
     let error = expand_body("x\n!`[[ -f ${CLAUDE_PROJECT_DIR} ]]`", "").unwrap_err();
-    let reason = Unquotable::UnknownContext;
+    let reason = QuotingError::UnknownContext;
     let placeholder = "${CLAUDE_PROJECT_DIR}".to_owned();
     assert_eq!(error, ExpandError::Command { line: 6, placeholder, reason });
 }

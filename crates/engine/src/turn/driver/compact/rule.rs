@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use centurion_journal::transcript::Standing;
 use centurion_protocol::{Block, Role};
 
-use super::shorter::{Drawn, Newest};
+use super::shorter::{Newest, SplitConversation};
 
 /// The most bytes of each text, and the most texts of each speaker.
 const EXCERPT: usize = 400;
@@ -16,7 +16,7 @@ const MOST_TEXTS: usize = 8;
 
 /// The texts of the earlier part, but for those that stay word for word, are told again, or are reminders of ours.
 pub(super) fn summary(
-    drawn: &Drawn,
+    drawn: &SplitConversation,
     standing: &Standing,
     told_again: &[(&'static str, String)],
 ) -> String {

@@ -16,7 +16,7 @@ use super::{CompactError, Driver};
 use crate::agent::fork_point::FORK_RULES;
 use crate::agent::result_room::ResultRoom;
 use crate::definition::prompt::instructions;
-use crate::toolset::servers::Announced;
+use crate::toolset::servers::Announcements;
 use crate::turn::bounded::bounded_parts;
 use crate::turn::driver::NOTES;
 use crate::turn::refusal::{MEDIA_LEFT_OUT, take_media};
@@ -28,7 +28,7 @@ const MOST_BYTES: usize = 8 * 1024 * 1024;
 const RESULT_LEFT_OUT: &str = "[Left out for want of room: the record has it.]";
 
 /// A conversation, drawn apart into what a summary can stand for and what stays.
-pub(super) struct Drawn {
+pub(super) struct SplitConversation {
     /// All before the newest answer.
     pub(super) earlier: Conversation,
     /// The newest answer and the messages after it. Empty if the answer is too large, or in another agent's record.
@@ -56,7 +56,7 @@ pub(super) enum CutTexts {
 
 impl Driver {
     /// Draws the conversation apart.
-    pub(super) fn draw(&self, newest: Newest) -> Drawn {
+    pub(super) fn draw(&self, newest: Newest) -> SplitConversation {
         let room = self.round_room();
         let messages: Vec<&Message> = self.conversation.iter().collect();
         let is_answer = |message: &&Message| message.role() == Role::Assistant;
@@ -78,11 +78,11 @@ impl Driver {
             Newest::Stays => messages[from..].iter().map(|it| (*it).clone()).collect(),
             Newest::Goes => Vec::new(),
         };
-        Drawn { earlier, round, newest }
+        SplitConversation { earlier, round, newest }
     }
 }
 
-impl Drawn {
+impl SplitConversation {
     /// Tells whether anything was answered before the newest round: without that there is nothing to summarise.
     pub(super) fn has_exchange(&self) -> bool {
         self.earlier.iter().any(|message| message.role() == Role::Assistant)
@@ -108,7 +108,7 @@ pub(super) struct Shorter {
     /// The index of the summary among the lines.
     pub(super) summary_line: usize,
     pub(super) memory: Option<MemoryTracker>,
-    pub(super) announced: Announced,
+    pub(super) announced: Announcements,
     /// Texts that are told again, each with the kind of its record.
     lines: Vec<(&'static str, String)>,
     kept: Vec<RecordId>,
@@ -214,7 +214,7 @@ impl Driver {
     /// The conversation with this summary in the place of its earlier part, if that makes it smaller.
     pub(super) fn shorten(
         &self,
-        drawn: &Drawn,
+        drawn: &SplitConversation,
         summary: Summary,
         cut: CutTexts,
     ) -> Result<Shorter, CompactError> {
@@ -343,7 +343,7 @@ impl Driver {
 
     /// Decides about the newest round: where it would take most of the window, the part behind the answer is cut,
     /// with the whole of it in files.
-    fn cut_round(&self, drawn: &Drawn, cut: CutTexts) -> ShorterRound {
+    fn cut_round(&self, drawn: &SplitConversation, cut: CutTexts) -> ShorterRound {
         if drawn.round.is_empty() {
             return ShorterRound::Dropped;
         }

@@ -6,11 +6,11 @@ use centurion_model::{ErrorKind, ModelError, Patience, Prefix};
 use centurion_protocol::{Block, Conversation, Message, Role};
 use parking_lot::Mutex;
 
-use super::shorter::Drawn;
+use super::shorter::SplitConversation;
 use super::{CompactError, Driver};
 use crate::turn::driver::refused::note;
 use crate::turn::internal_fork::{COMPACT_PURPOSE, InternalFork, InternalForkError};
-use crate::turn::refusal::{Refused, without_media};
+use crate::turn::refusal::{RefusedPart, without_media};
 
 /// The question to the model.
 const QUESTION: &str = include_str!("../../../definition/prompts/compact.md");
@@ -54,7 +54,7 @@ impl Driver {
     /// pictures and documents go, then older parts.
     pub(super) async fn summarise(
         &self,
-        drawn: &Drawn,
+        drawn: &SplitConversation,
         instructions: &str,
         receipt: &Arc<Mutex<f64>>,
     ) -> Result<Summary, CompactError> {
@@ -140,8 +140,8 @@ fn without_refused(
     reason: &str,
     refused_before: &mut bool,
 ) -> Option<Conversation> {
-    match Refused::read(conversation, reason) {
-        None | Some(Refused::Media(_)) => without_media(conversation),
+    match RefusedPart::read(conversation, reason) {
+        None | Some(RefusedPart::Media(_)) => without_media(conversation),
         Some(refused) => {
             let refused = if *refused_before { refused.widened() } else { refused };
             *refused_before = true;

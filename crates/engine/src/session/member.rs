@@ -5,15 +5,15 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::Session;
-use crate::agent::lead_link::{LeadHearing, Parting};
+use crate::agent::lead_link::{LeadHearing, LinkEnd};
 use crate::agent::member_frames::FromMember;
 use crate::delegate::spawn::carry_out;
 
 impl Session {
     /// Carries out the runs that the lead begins, until the lead is gone or has no more use for it.
-    pub async fn serve_lead(self, mut hearing: LeadHearing) -> Parting {
+    pub async fn serve_lead(self, mut hearing: LeadHearing) -> LinkEnd {
         let shared = Arc::clone(&self.shared);
-        let Some(lead) = shared.delegation.lead.clone() else { return Parting::Dismissed };
+        let Some(lead) = shared.delegation.lead.clone() else { return LinkEnd::Dismissed };
         let main = Arc::clone(&self.driver.dispatch.agent);
         let (begun, mut runs) = mpsc::unbounded_channel();
         lead.tell(FromMember::Ready);
@@ -26,10 +26,10 @@ impl Session {
         let parting = tokio::select! {
             biased;
             parting = hearing.hear(&lead, &shared, &begun) => parting,
-            () = working => Parting::Dismissed,
+            () = working => LinkEnd::Dismissed,
         };
         // No member outlives its lead: what an orphan has started ends with its process.
-        if parting == Parting::Dismissed {
+        if parting == LinkEnd::Dismissed {
             self.end_agents().await;
             self.end().await;
         }

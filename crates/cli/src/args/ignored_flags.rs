@@ -6,20 +6,20 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 /// A flag that is taken and has no effect.
 struct Foreign {
     name: &'static str,
-    takes: Takes,
+    takes: FlagValue,
     /// The reason why it has no effect.
     reason: &'static str,
 }
 
 #[derive(Clone, Copy)]
-enum Takes {
+enum FlagValue {
     Nothing,
     /// A value, which may be left out.
     Perhaps,
     Value,
 }
 
-const fn flag(name: &'static str, takes: Takes, reason: &'static str) -> Foreign {
+const fn flag(name: &'static str, takes: FlagValue, reason: &'static str) -> Foreign {
     Foreign { name, takes, reason }
 }
 
@@ -29,26 +29,26 @@ const NO_REMOTE: &str = "a session cannot be watched from elsewhere";
 const NO_PANE: &str = "no tmux session is made for a worktree";
 
 const FOREIGN: [Foreign; 20] = [
-    flag("background", Takes::Nothing, "the run stays in the foreground"),
-    flag("bg", Takes::Nothing, "the run stays in the foreground"),
-    flag("brief", Takes::Nothing, "answers are as long as the model makes them"),
-    flag("channels", Takes::Value, "there are no channels here"),
-    flag("chrome", Takes::Nothing, NO_BROWSER),
-    flag("cloud", Takes::Nothing, NO_CLOUD),
-    flag("desktop", Takes::Nothing, NO_CLOUD),
-    flag("environment", Takes::Value, NO_CLOUD),
-    flag("file", Takes::Value, "files are not fetched from the provider"),
-    flag("from-pr", Takes::Perhaps, "sessions are not linked to pull requests"),
-    flag("ide", Takes::Nothing, "editors reach a session through their own protocol"),
-    flag("no-chrome", Takes::Nothing, NO_BROWSER),
-    flag("plugin-url", Takes::Value, "plugins come from directories and marketplaces"),
-    flag("rc", Takes::Perhaps, NO_REMOTE),
-    flag("remote-control", Takes::Perhaps, NO_REMOTE),
-    flag("remote-control-session-name-prefix", Takes::Value, NO_REMOTE),
-    flag("sdk-url", Takes::Value, "a host speaks over standard input and output"),
-    flag("system-prompt-snapshot", Takes::Value, "the system prompt is not kept"),
-    flag("teleport", Takes::Perhaps, NO_CLOUD),
-    flag("tmux", Takes::Perhaps, NO_PANE),
+    flag("background", FlagValue::Nothing, "the run stays in the foreground"),
+    flag("bg", FlagValue::Nothing, "the run stays in the foreground"),
+    flag("brief", FlagValue::Nothing, "answers are as long as the model makes them"),
+    flag("channels", FlagValue::Value, "there are no channels here"),
+    flag("chrome", FlagValue::Nothing, NO_BROWSER),
+    flag("cloud", FlagValue::Nothing, NO_CLOUD),
+    flag("desktop", FlagValue::Nothing, NO_CLOUD),
+    flag("environment", FlagValue::Value, NO_CLOUD),
+    flag("file", FlagValue::Value, "files are not fetched from the provider"),
+    flag("from-pr", FlagValue::Perhaps, "sessions are not linked to pull requests"),
+    flag("ide", FlagValue::Nothing, "editors reach a session through their own protocol"),
+    flag("no-chrome", FlagValue::Nothing, NO_BROWSER),
+    flag("plugin-url", FlagValue::Value, "plugins come from directories and marketplaces"),
+    flag("rc", FlagValue::Perhaps, NO_REMOTE),
+    flag("remote-control", FlagValue::Perhaps, NO_REMOTE),
+    flag("remote-control-session-name-prefix", FlagValue::Value, NO_REMOTE),
+    flag("sdk-url", FlagValue::Value, "a host speaks over standard input and output"),
+    flag("system-prompt-snapshot", FlagValue::Value, "the system prompt is not kept"),
+    flag("teleport", FlagValue::Perhaps, NO_CLOUD),
+    flag("tmux", FlagValue::Perhaps, NO_PANE),
 ];
 
 /// The flags of others that a command line has.
@@ -65,8 +65,8 @@ impl ForeignArgs {
 impl FromArgMatches for ForeignArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let is_given = |flag: &&Foreign| match flag.takes {
-            Takes::Nothing => matches.get_flag(flag.name),
-            Takes::Perhaps | Takes::Value => matches.contains_id(flag.name),
+            FlagValue::Nothing => matches.get_flag(flag.name),
+            FlagValue::Perhaps | FlagValue::Value => matches.contains_id(flag.name),
         };
         Ok(Self(FOREIGN.iter().filter(is_given).map(|flag| (flag.name, flag.reason)).collect()))
     }
@@ -82,9 +82,9 @@ impl Args for ForeignArgs {
         let argument = |flag: &Foreign| {
             let argument = Arg::new(flag.name).long(flag.name).hide(true);
             match flag.takes {
-                Takes::Nothing => argument.action(ArgAction::SetTrue),
-                Takes::Perhaps => argument.action(ArgAction::Append).num_args(0..=1),
-                Takes::Value => argument.action(ArgAction::Append).num_args(1),
+                FlagValue::Nothing => argument.action(ArgAction::SetTrue),
+                FlagValue::Perhaps => argument.action(ArgAction::Append).num_args(0..=1),
+                FlagValue::Value => argument.action(ArgAction::Append).num_args(1),
             }
         };
         command.args(FOREIGN.iter().map(argument))

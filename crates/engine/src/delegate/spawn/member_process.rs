@@ -7,7 +7,7 @@ use centurion_journal::{Journal, TranscriptFile, transcript};
 use centurion_protocol::Outcome;
 use tokio::time::Instant;
 
-use super::resume::Restored;
+use super::resume::RestoredAgent;
 use super::{Child, SpawnError, agent_files, stamp};
 use crate::agent::Agent;
 use crate::agent::lead_link::BegunRun;
@@ -62,7 +62,7 @@ fn prepare(
     let to = Arc::clone(&journal);
     let task = Task::new(id.clone(), Arc::clone(&spec), None, files, account, run, to);
     let restored =
-        Restored { loaded, inherited: None, journal, approved: mail::approved_mode(&text) };
+        RestoredAgent { loaded, inherited: None, journal, approved: mail::approved_mode(&text) };
     let parts = restored.parts(shared, main, &spec, begin.mode)?;
     let mut child = Child::new(shared, delegation, &task, parts, main)?;
     if child.beginning == RunStart::First {

@@ -84,12 +84,12 @@ pub(crate) fn is_built_in(name: &str) -> bool {
 
 /// A command as it was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Typed<'t> {
+pub(crate) struct TypedLine<'t> {
     pub(crate) name: &'t str,
     pub(crate) arguments: &'t str,
 }
 
-impl<'t> Typed<'t> {
+impl<'t> TypedLine<'t> {
     /// The command that a text begins with; `None` where it is something else, such as a path.
     pub(crate) fn read(text: &'t str) -> Option<Self> {
         let text = text.trim();
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_command_is_a_word_at_the_beginning() {
-        let read = |text| Typed::read(text).map(|it| (it.name, it.arguments));
+        let read = |text| TypedLine::read(text).map(|it| (it.name, it.arguments));
         assert_eq!(read("/deploy"), Some(("deploy", "")));
         assert_eq!(read(" /deploy  to  prod \n"), Some(("deploy", "to  prod")));
         assert_eq!(read("/kit:review a\nb"), Some(("kit:review", "a\nb")));
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_path_is_no_slip() {
-        let may_be_path = |text| Typed::read(text).unwrap().may_be_path();
+        let may_be_path = |text| TypedLine::read(text).unwrap().may_be_path();
         assert!(may_be_path("/usr/bin/env is missing"));
         assert!(may_be_path("/tmp"));
         assert!(!may_be_path("/depoly"));

@@ -37,7 +37,7 @@ pub(super) fn prompt(schedule: &Schedule, is_last: bool) -> String {
 }
 
 /// A schedule that was due while the session was closed.
-pub(super) struct Missed {
+pub(super) struct MissedSchedule {
     pub(super) schedule: Schedule,
     /// When it should have come first.
     pub(super) due: Timestamp,
@@ -46,9 +46,9 @@ pub(super) struct Missed {
 }
 
 /// Tells of everything that was missed at once.
-pub(super) fn missed(missed: &[Missed], zone: &TimeZone) -> String {
+pub(super) fn missed(missed: &[MissedSchedule], zone: &TimeZone) -> String {
     let mut text = "These schedules were due while this session was closed:".to_owned();
-    for Missed { schedule, due, next } in missed {
+    for MissedSchedule { schedule, due, next } in missed {
         let Schedule { id, cron, prompt, recurring, .. } = schedule;
         let (cron, due) = (cron.as_str(), moment(*due, zone));
         let from = if *recurring { "from " } else { "" };

@@ -20,9 +20,9 @@ use super::{Driver, Run, is_blank};
 #[derive(Debug, Default)]
 pub(crate) struct EarlyBlocks {
     /// Blocks of the present try, by their places in the answer; `None` for blocks that observers do not see.
-    seen: Vec<Option<Seen>>,
+    seen: Vec<Option<ShownBlock>>,
     /// Blocks of the try before that did not come again, in the same way.
-    earlier: Vec<Option<Seen>>,
+    earlier: Vec<Option<ShownBlock>>,
     /// Blocks that do not count and that observers have not been told of.
     void: Vec<RecordId>,
     /// The prompts of people that the turn answers.
@@ -37,7 +37,7 @@ pub(crate) struct EarlyBlocks {
 const MOST_PROMPTS: usize = 64;
 
 #[derive(Debug)]
-struct Seen {
+struct ShownBlock {
     id: RecordId,
     digest: u64,
 }
@@ -139,7 +139,7 @@ impl Driver {
             let request_id = request.map(str::to_owned);
             let shown = Assistant { request_id, ..self.shown(message) };
             self.shared.show_as(id, EventBody::Assistant(Box::new(shown)));
-            self.early.seen.push(Some(Seen { id, digest }));
+            self.early.seen.push(Some(ShownBlock { id, digest }));
             run.times.shown.get_or_insert(run.started.elapsed());
             self.tell_display(id, &block, cancel).await;
         }
