@@ -40,6 +40,8 @@ mod seeds;
 mod stage;
 #[path = "random_teams/storm.rs"]
 mod storm;
+#[path = "random_teams/waking_lead.rs"]
+mod waking_lead;
 
 use std::time::Duration;
 

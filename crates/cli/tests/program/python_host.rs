@@ -33,23 +33,28 @@ fn obedient(request: &Recorded) -> Reply {
 /// Runs a script that drives the program by the SDK, and checks what both said to each other.
 fn run_host(name: &str) -> (Scratch, Server) {
     let scratch = Scratch::new();
-    let recorder = Recorder::new(&scratch);
     let model = Server::start_with(obedient);
+    let url = model.url();
+    succeed(name, &scratch, &[("ANTHROPIC_BASE_URL", &url), ("ANTHROPIC_API_KEY", "test-key")]);
+    (scratch, model)
+}
+
+/// Runs a script of a host with these variables. It must succeed, and what was said must fit the protocol.
+fn succeed(name: &str, scratch: &Scratch, variables: &[(&str, &str)]) {
+    let recorder = Recorder::new(scratch);
     let output = Command::new(python())
         .arg(script(name))
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", scratch.home())
         .env("CENTURION", recorder.program())
-        .env("ANTHROPIC_BASE_URL", model.url())
-        .env("ANTHROPIC_API_KEY", "test-key")
+        .envs(variables.iter().copied())
         .current_dir(scratch.project())
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
     recorder.check();
-    (scratch, model)
 }
 
 #[test]
@@ -77,21 +82,7 @@ fn options_of_the_sdk_for_python_are_in_force_and_its_methods_are_answered() {
 
 /// Runs a host that must succeed, with the model of a stage.
 fn drive(stage: &Stage, host: &str) {
-    let scratch = &stage.program.scratch;
-    let recorder = Recorder::new(scratch);
-    let output = Command::new(python())
-        .arg(script(host))
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap())
-        .env("HOME", scratch.home())
-        .env("CENTURION", recorder.program())
-        .env("MODEL", stage.model())
-        .current_dir(scratch.project())
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}{told}", String::from_utf8_lossy(&output.stdout));
-    recorder.check();
+    succeed(host, &stage.program.scratch, &[("MODEL", stage.model())]);
 }
 
 #[test]

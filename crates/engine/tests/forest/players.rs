@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::bench::assert_valid;
+use crate::bench::{assert_valid, messages_of};
 use crate::line::Line;
 use crate::plan::{Action, Ending, LEAD, Plan};
 
@@ -227,12 +227,7 @@ fn node(request: &Request, messages: &[Value]) -> Option<usize> {
 
 impl Provider for Players {
     fn stream(&self, request: Request) -> EventStream {
-        let messages: Vec<Value> = request
-            .prefix
-            .conversation
-            .iter()
-            .map(|message| serde_json::from_slice(&message.wire()[1..]).unwrap())
-            .collect();
+        let messages = messages_of(&request);
         let (flight, node) = self.take_off(&request, &messages);
         let number = self.state.lock().requests;
         let line = self.line(&request, node, &messages);

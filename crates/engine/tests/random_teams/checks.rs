@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use centurion_permissions::Mode;
-use centurion_team::{TaskChange, Status, TaskList};
+use centurion_team::{Status, TaskChange, TaskList};
 use jiff::Timestamp;
 use serde_json::Value;
 

@@ -11,16 +11,18 @@ use centurion_engine::Handle;
 use centurion_model::{EventStream, Provider, Request};
 use centurion_protocol::{StopReason, World};
 use centurion_team::{
-    Actor, TaskChange, LogEntry, NewTask, Status, TaskList, TaskNumber, TaskRequest,
+    Actor, LogEntry, NewTask, Status, TaskChange, TaskList, TaskNumber, TaskRequest,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use crate::bench::messages_of;
 use crate::dice::Dice;
 use crate::line::Line;
 use crate::plan::Plan;
 use crate::process::{Ended, run};
 use crate::stage::{Later, Stage, TEAM};
+use crate::waking_lead::{Call, WakingLead};
 
 const MEMBERS: usize = 50;
 /// A member rests after so many answers, so that it is also woken.
@@ -36,48 +38,26 @@ struct Crowd {
 
 #[derive(Default)]
 struct CrowdState {
-    has_started: bool,
+    lead: WakingLead,
     /// What members know to be done.
     done: BTreeSet<usize>,
-    calls: usize,
 }
 
 impl Crowd {
-    fn call(&self, tool: &'static str, input: Value) -> (String, &'static str, Value) {
-        let mut state = self.state.lock();
-        state.calls += 1;
-        (format!("toolu_{}", state.calls), tool, input)
+    fn call(&self, tool: &'static str, input: Value) -> Call {
+        self.state.lock().lead.call(tool, input)
     }
 
-    fn update(&self, task: usize, status: &str) -> (String, &'static str, Value) {
+    fn update(&self, task: usize, status: &str) -> Call {
         self.call("TaskUpdate", json!({"taskId": task.to_string(), "status": status}))
     }
 
     /// Starts all members, and wakes them as long as there is something to do.
     fn lead(&self, request: &Request) -> Line {
-        // What it has asked for is under way: it hears when all are idle.
-        let last = request.prefix.conversation.iter().last();
-        if last.is_some_and(|it| it.wire().windows(13).any(|part| part == b"\"tool_result\"")) {
-            return Line::Text(Duration::ZERO, "I wait.".to_owned(), StopReason::EndTurn);
-        }
-        let is_first = !std::mem::replace(&mut self.state.lock().has_started, true);
-        let is_done = self.state.lock().done.len() == self.tasks;
-        let calls = match (is_first, is_done) {
-            (true, _) => (0..MEMBERS)
-                .map(|number| {
-                    let input = json!({"description": "work", "prompt": "Work on the list.",
-                                       "subagent_type": "general-purpose", "name": format!("m{number}")});
-                    self.call("Agent", input)
-                })
-                .collect(),
-            (false, false) => {
-                vec![self.call("SendMessage", json!({"to": "*", "message": "Go on."}))]
-            }
-            (false, true) => {
-                return Line::Text(Duration::ZERO, "Done.".to_owned(), StopReason::EndTurn);
-            }
-        };
-        Line::Calls(Duration::ZERO, calls)
+        let state = &mut *self.state.lock();
+        let is_over = || state.done.len() == self.tasks;
+        let names = (0..MEMBERS).map(|number| format!("m{number}"));
+        state.lead.answer(request, is_over, "Work on the list.", names)
     }
 
     /// Finishes the task that was claimed last, and claims another one.
@@ -147,10 +127,7 @@ impl Provider for Crowd {
         let line = if request.agent.is_none() {
             self.lead(&request)
         } else {
-            let messages = request.prefix.conversation.iter();
-            let messages: Vec<Value> =
-                messages.map(|it| serde_json::from_slice(&it.wire()[1..]).unwrap()).collect();
-            self.member(&messages)
+            self.member(&messages_of(&request))
         };
         line.events(1, &request.model, (100, 10))
     }

@@ -12,7 +12,7 @@ use futures_util::StreamExt;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::bench::assert_valid;
+use crate::bench::{assert_valid, messages_of};
 use crate::dice::Dice;
 use crate::line::Line;
 use crate::plan::{Action, Ending, Forgery, Plan, Turn, Whom};
@@ -363,12 +363,7 @@ fn hash(text: &str) -> u64 {
 
 impl Provider for Players {
     fn stream(&self, request: Request) -> EventStream {
-        let messages: Vec<Value> = request
-            .prefix
-            .conversation
-            .iter()
-            .map(|message| serde_json::from_slice(&message.wire()[1..]).unwrap())
-            .collect();
+        let messages = messages_of(&request);
         let who = self.note(&request, &messages);
         let number = self.state.lock().requests;
         let line = self.line(who, &messages);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::agents::{AgentSources, ProjectFolders};
-use centurion_config::settings::Standing;
+use centurion_config::settings::RepositoryTrust;
 use centurion_config::skills::SkillSources;
 use centurion_config::trust::ContentTrust;
 use centurion_engine::builtin::{self, Switches};
@@ -151,7 +151,7 @@ impl Stage {
     /// What the user set, as the plan has it.
     fn furnish(&self, options: &mut Options) {
         let settings = &self.plan.settings;
-        let trust = || ContentTrust::for_this_run(Standing::Full);
+        let trust = || ContentTrust::for_this_run(RepositoryTrust::Full);
         let folders = ProjectFolders { cwd: options.base.cwd.clone(), ..ProjectFolders::default() };
         let agents = AgentSources {
             folders: folders.clone(),

@@ -19,6 +19,7 @@ use crate::plan::Plan;
 use crate::process::{Ended, run};
 use crate::records::Records;
 use crate::stage::{Later, Stage};
+use crate::waking_lead::{Call, WakingLead};
 
 const WRITERS: usize = 16;
 const READERS: usize = 4;
@@ -35,49 +36,28 @@ struct Storm {
 
 #[derive(Default)]
 struct StormState {
-    has_started: bool,
+    lead: WakingLead,
     /// How many each writer has sent.
     sent: [u64; WRITERS],
-    calls: u64,
     /// No model fails any more, and the lead wakes all once, so that nothing is left unread.
     is_calm: bool,
     wakes_all: bool,
 }
 
 impl Storm {
-    fn call(&self, tool: &'static str, input: Value) -> (String, &'static str, Value) {
-        let mut state = self.state.lock();
-        state.calls += 1;
-        (format!("toolu_{}", state.calls), tool, input)
+    fn call(&self, tool: &'static str, input: Value) -> Call {
+        self.state.lock().lead.call(tool, input)
     }
 
     fn lead(&self, request: &Request) -> Line {
-        // What it has asked for is under way: it hears when all are idle.
-        let last = request.prefix.conversation.iter().last();
-        if last.is_some_and(|it| it.wire().windows(13).any(|part| part == b"\"tool_result\"")) {
-            return Line::Text(Duration::ZERO, "I wait.".to_owned(), StopReason::EndTurn);
-        }
-        let is_first = !std::mem::replace(&mut self.state.lock().has_started, true);
-        let is_last = std::mem::take(&mut self.state.lock().wakes_all);
-        let is_over = self.state.lock().sent.iter().all(|sent| *sent >= self.most) && !is_last;
+        let state = &mut *self.state.lock();
+        let is_over = || {
+            let is_last = std::mem::take(&mut state.wakes_all);
+            state.sent.iter().all(|sent| *sent >= self.most) && !is_last
+        };
         let names =
             (0..WRITERS).map(|it| format!("w{it}")).chain((0..READERS).map(|it| format!("r{it}")));
-        let calls = match (is_first, is_over) {
-            (true, _) => names
-                .map(|name| {
-                    let input = json!({"description": "work", "prompt": "Speak, or listen.",
-                                       "subagent_type": "general-purpose", "name": name});
-                    self.call("Agent", input)
-                })
-                .collect(),
-            (false, false) => {
-                vec![self.call("SendMessage", json!({"to": "*", "message": "Go on."}))]
-            }
-            (false, true) => {
-                return Line::Text(Duration::ZERO, "Done.".to_owned(), StopReason::EndTurn);
-            }
-        };
-        Line::Calls(Duration::ZERO, calls)
+        state.lead.answer(request, is_over, "Speak, or listen.", names)
     }
 
     fn member(&self, name: &str) -> Line {

@@ -283,12 +283,7 @@ struct Recording {
 
 impl Provider for Recording {
     fn stream(&self, request: Request) -> EventStream {
-        let messages: Vec<Value> = request
-            .prefix
-            .conversation
-            .iter()
-            .map(|message| serde_json::from_slice(&message.wire()[1..]).unwrap())
-            .collect();
+        let messages = messages_of(&request);
         assert_valid(&messages);
         self.watcher.asked.lock().push(Asked {
             agent: request.agent.as_ref().map(ToString::to_string),
@@ -322,6 +317,12 @@ impl Provider for Recording {
     fn credential(&self) -> &str {
         self.inner.credential()
     }
+}
+
+/// The messages of a request, as a provider reads them.
+pub(crate) fn messages_of(request: &Request) -> Vec<Value> {
+    let messages = request.prefix.conversation.iter();
+    messages.map(|message| serde_json::from_slice(&message.wire()[1..]).unwrap()).collect()
 }
 
 /// By way of text, because raw JSON does not go into a `Value` directly.

@@ -13,20 +13,7 @@ pub(crate) struct Disk;
 
 impl Links for Disk {
     fn resolve(&self, path: &Path) -> PathBuf {
-        let mut resolved = PathBuf::new();
-        for component in path.components() {
-            match component {
-                std::path::Component::ParentDir => {
-                    resolved.pop();
-                }
-                std::path::Component::CurDir => {}
-                other => resolved.push(other),
-            }
-            if let Ok(real) = resolved.canonicalize() {
-                resolved = real;
-            }
-        }
-        resolved
+        resolve(path, |path| path.canonicalize().ok())
     }
 
     fn kind(&self, path: &Path) -> PathKind {
@@ -51,6 +38,24 @@ impl Links for Disk {
         collect(directory, &mut found);
         (found.len() <= most).then(|| found.into_keys().collect())
     }
+}
+
+/// Resolves a path name by name; `target` says where one leads that is a link.
+pub(crate) fn resolve(path: &Path, target: impl Fn(&Path) -> Option<PathBuf>) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for component in path.components() {
+        match component {
+            std::path::Component::ParentDir => {
+                resolved.pop();
+            }
+            std::path::Component::CurDir => {}
+            other => resolved.push(other),
+        }
+        if let Some(real) = target(&resolved) {
+            resolved = real;
+        }
+    }
+    resolved
 }
 
 /// Every path below a directory with its content.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use centurion_permissions::{Access, Call, Links, Mode, PathKind, Verdict, decide};
 
+use crate::disk::resolve;
 use crate::fixture::{self, PlainFiles, policy, read, shell, write};
 
 use Verdict::{Allow, Ask, Deny};
@@ -23,22 +24,10 @@ const TARGETS: [(&str, &str); 5] = [
 
 impl Links for AdasLinks {
     fn resolve(&self, path: &Path) -> PathBuf {
-        let mut resolved = PathBuf::new();
-        for component in path.components() {
-            match component {
-                std::path::Component::ParentDir => {
-                    resolved.pop();
-                }
-                std::path::Component::CurDir => {}
-                other => resolved.push(other),
-            }
-            for (link, target) in TARGETS {
-                if resolved == Path::new(link) {
-                    resolved = target.into();
-                }
-            }
-        }
-        resolved
+        resolve(path, |path| {
+            let target = TARGETS.iter().find(|(link, _)| path == Path::new(link));
+            target.map(|(_, target)| target.into())
+        })
     }
 
     fn kind(&self, path: &Path) -> PathKind {
