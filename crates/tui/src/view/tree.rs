@@ -21,8 +21,8 @@ const TREE_KEYS: [&str; 3] = [
     "enter · m · b · x x stop · ←→ · esc",
 ];
 const FOCUS_KEYS: [&str; 3] = [
-    "esc back, it goes on · /stop ends it · ctrl+o all of it · ctrl+x ←→↑↓ siblings, parent",
-    "esc back, it goes on · /stop ends it · ctrl+o all · ctrl+x ←→↑↓ others",
+    "esc back, it continues · /stop ends it · ctrl+o all of it · ctrl+x ←→↑↓ siblings, parent",
+    "esc back, it continues · /stop ends it · ctrl+o all · ctrl+x ←→↑↓ others",
     "esc back · /stop · ctrl+o · ctrl+x ←→↑↓",
 ];
 
