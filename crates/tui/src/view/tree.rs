@@ -73,7 +73,8 @@ fn branches(model: &Model, shown: &[&AgentId]) -> Vec<String> {
         let depth = model.agents.get(id).map_or(0, |row| row.depth);
         continues.resize(depth + 1, false);
         let above = continues.iter().take(depth).skip(1);
-        let mut branch: String = above.map(|goes_on| if *goes_on { "│ " } else { "  " }).collect();
+        let mut branch: String =
+            above.map(|continues| if *continues { "│ " } else { "  " }).collect();
         let is_last = !std::mem::replace(&mut continues[depth], true);
         branch.push_str(match (parents.contains(id), depth, is_last) {
             (true, ..) if model.agents.folded.contains(*id) => "▸ ",
