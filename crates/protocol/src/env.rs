@@ -4,13 +4,24 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+/// The variable with the directories in which programs are found.
+const SEARCH_PATH: &str = "PATH";
+
 /// A snapshot of environment variables. An empty value counts as unset, as shells users expect.
+///
+/// Its search path has absolute directories only. A relative one, or an empty one, is another directory wherever an agent
+/// works: a repository that has an `ls` there would have it run.
 #[derive(Clone, Debug, Default)]
 pub struct Env(HashMap<String, String>);
 
 impl Env {
     pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        Self(variables.into_iter().collect())
+        let mut variables: HashMap<String, String> = variables.into_iter().collect();
+        if let Some(path) = variables.get_mut(SEARCH_PATH) {
+            let absolute: Vec<&str> = path.split(':').filter(|it| it.starts_with('/')).collect();
+            *path = absolute.join(":");
+        }
+        Self(variables)
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -177,6 +188,17 @@ impl<const N: usize> From<[(&str, &str); N]> for Env {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_search_path_has_absolute_directories_only() {
+        for (given, kept) in [
+            ("./bin:/usr/bin::bin:/bin:.", Some("/usr/bin:/bin")),
+            ("/usr/bin:/bin", Some("/usr/bin:/bin")),
+            (":node_modules/.bin", None),
+        ] {
+            assert_eq!(Env::from([("PATH", given)]).get("PATH"), kept, "{given}");
+        }
+    }
 
     fn names<'a>(variables: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<&'a str> {
         let mut names: Vec<&str> = variables.map(|(name, _)| name).collect();

@@ -25,7 +25,7 @@ use std::time::{Duration, SystemTime};
 use centurion_testkit::{Recorded, Reply, Scratch, Server, sse};
 use serde_json::{Value, json};
 
-use crate::program::{Ended, Program, ended};
+use crate::program::{Ended, Program, call, ended};
 
 /// Is in every secret.
 const CANARY: &str = "CANARY-SECRET";
@@ -523,5 +523,33 @@ fn links_of_a_stranger_do_lead_out() {
             repo.join(name).canonicalize().is_ok_and(|target| !target.starts_with(&repo))
         };
         assert!(form.links.iter().any(leads_out), "{}", form.name);
+    }
+}
+
+/// The first command that only reads once ran what a repository had in such a directory.
+#[test]
+fn programs_of_a_repository_are_not_found_by_a_relative_search_path() {
+    let usual = std::env::var("PATH").unwrap();
+    for relative in ["./bin:", "bin:", ":", ".:"] {
+        let program = Program::answering([
+            call("toolu_1", "Bash", json!({"command": "ls; cat a.txt; git status"})),
+            call("toolu_2", "Grep", json!({"pattern": "one"})),
+            Reply::text("done"),
+        ]);
+        let (project, mark) = (program.scratch.project(), program.scratch.home().join("ran"));
+        program.scratch.write("a.txt", "one");
+        for name in ["ls", "cat", "bash", "sh", "git", "rg"] {
+            for directory in ["", "bin/"] {
+                let path = format!("{directory}{name}");
+                let text = format!("#!/bin/sh\n/bin/echo {path} >> {}\n", mark.display());
+                program.scratch.write(&path, text);
+                let executable = fs::Permissions::from_mode(0o755);
+                fs::set_permissions(project.join(&path), executable).unwrap();
+            }
+        }
+        let mut command = program.command(["-p", "go"]);
+        let ended = ended(command.env("PATH", format!("{relative}{usual}")).output().unwrap());
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(!mark.exists(), "{relative}: {:?} ran", fs::read_to_string(&mark));
     }
 }
