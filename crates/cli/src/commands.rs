@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use centurion_config::skills::{SkillCatalog, SkillEntry};
 use centurion_engine::{BUILT_IN_COMMANDS, BuiltInCommand};
@@ -56,10 +57,16 @@ pub(crate) fn run(args: &CommandsArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Checks that the program itself carries out what people type by this name: no skill has its place.
+pub(crate) fn is_of_program(name: &str) -> bool {
+    BUILT_IN_COMMANDS.iter().any(|command| command.name == name)
+}
+
 /// The skills and commands of all owners that people may invoke.
 fn skill_groups(catalog: &SkillCatalog) -> Vec<Group> {
+    let is_typed = |entry: &&Arc<SkillEntry>| entry.card.for_people && !is_of_program(&entry.name);
     let group = |(source, title)| {
-        let typed = catalog.active.iter().filter(|entry| entry.card.for_people);
+        let typed = catalog.active.iter().filter(is_typed);
         let of_source = typed.filter(|entry| entry.origin.source == source);
         (title, of_source.map(|entry| TypedCommand::from(&**entry)).collect())
     };

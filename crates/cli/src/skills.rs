@@ -2,6 +2,7 @@
 //! to, and files of new ones. Runs no command of a skill.
 
 mod check;
+mod effects;
 mod explain;
 mod list;
 mod new;

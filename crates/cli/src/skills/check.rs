@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::ensure;
 use centurion_config::Problem;
-use centurion_config::skills::{SkillCatalog, SkillSource, read_skills_at};
+use centurion_config::skills::{CheckedSkills, ReadSkill, SkillSource, read_skills_at};
 use centurion_protocol::SystemWorld;
 use clap::Args;
 
 use super::Skills;
+use super::effects::{EffectCheck, own_problems};
 use crate::definitions::findings::{CheckedPaths, Findings};
 use crate::definitions::places::PlaceArgs;
 
@@ -25,7 +26,7 @@ pub(super) struct CheckSkillsArgs {
 pub(super) fn run(args: &CheckSkillsArgs) -> anyhow::Result<ExitCode> {
     let skills = Skills::load(&args.places)?;
     let findings = if args.checked.paths.is_empty() {
-        everywhere(&skills.catalog)
+        everywhere(&skills)
     } else {
         let mut findings = Findings::default();
         for path in &args.checked.paths {
@@ -39,11 +40,14 @@ pub(super) fn run(args: &CheckSkillsArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// All that reading the places that are looked at shows.
-fn everywhere(catalog: &SkillCatalog) -> Findings {
-    let checked = catalog.check();
-    let read = checked.active.iter().chain(&checked.shadowed);
-    let own = read.filter(|it| it.definition.origin.source != SkillSource::Bundled);
-    Findings { good: own.count(), failed: checked.failed, warnings: checked.problems }
+fn everywhere(skills: &Skills) -> Findings {
+    let CheckedSkills { active, shadowed, failed, problems } = skills.catalog.check();
+    let effects = EffectCheck::load(&skills.places);
+    let read = active.iter().chain(&shadowed).map(|it| &it.definition);
+    let own: Vec<_> = read.filter(|it| it.origin.source != SkillSource::Bundled).collect();
+    let without_effect = own.iter().flat_map(|skill| effects.problems(skill));
+    let warnings = problems.into_iter().chain(without_effect).collect();
+    Findings { good: own.len(), failed, warnings }
 }
 
 /// Checks a file or a directory.
@@ -56,5 +60,8 @@ fn add(findings: &mut Findings, path: &Path) {
     }
     findings.good += found.skills.len();
     findings.failed.extend(found.failed);
-    findings.warnings.extend(found.skills.into_iter().flat_map(|skill| skill.problems));
+    for ReadSkill { definition, problems } in found.skills {
+        findings.warnings.extend(problems);
+        findings.warnings.extend(own_problems(&definition));
+    }
 }

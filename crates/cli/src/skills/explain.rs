@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Skills;
+use super::effects::EffectCheck;
 use super::list::kind_name;
 use crate::definitions::explained;
 use crate::definitions::listing::Form;
@@ -131,7 +132,9 @@ pub(super) fn run(args: &ExplainSkillArgs) -> anyhow::Result<ExitCode> {
     let runs_commands = skills.places.settings.skills().runs_commands;
     let reader = Reader { definition, entry: &entry };
     let mut explanation = reader.explain(catalog, &expanded, runs_commands);
-    explanation.problems.extend(read.problems.iter().map(ToString::to_string));
+    let without_effect = EffectCheck::load(&skills.places).problems(definition);
+    let problems = read.problems.iter().chain(&without_effect);
+    explanation.problems.extend(problems.map(ToString::to_string));
     print(explanation, Form::new(args.json))?;
     Ok(ExitCode::SUCCESS)
 }

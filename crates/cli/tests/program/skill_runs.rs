@@ -485,6 +485,9 @@ fn hosts_are_told_the_same_commands_in_every_way() {
     let text = "---\ndescription: About it\nargument-hint: where\n---\nText.\n";
     program.scratch.write(".claude/skills/deploy/SKILL.md", text);
     program.scratch.write(".claude/commands/ship.md", text);
+    // A command of the program keeps its place, and what is for models alone is not typed.
+    program.scratch.write(".claude/skills/context/SKILL.md", text);
+    program.scratch.write(".claude/skills/rules/SKILL.md", "---\nuser-invocable: false\n---\nx\n");
     let mut host = Host::start(&program, &[]);
     let ask = |host: &mut Host, subtype: &str| -> Value {
         host.send(&control(subtype, &json!({"subtype": subtype})));
@@ -503,6 +506,12 @@ fn hosts_are_told_the_same_commands_in_every_way() {
     assert_eq!(names, told);
     assert!(names.contains(&&json!("deploy")) && names.contains(&&json!("ship")), "{names:?}");
     assert_eq!(host.finish(), 0);
+    let listed: Value =
+        serde_json::from_str(&program.run(&["commands", "list", "--json"]).stdout).unwrap();
+    let listed = listed["commands"].as_array().unwrap().iter().map(|it| &it["name"]);
+    let mut names = names;
+    names.sort_by_key(|name| name.as_str());
+    assert_eq!(listed.collect::<Vec<_>>(), names);
 }
 
 #[test]

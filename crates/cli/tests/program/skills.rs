@@ -156,6 +156,43 @@ fn a_check_names_file_line_and_the_likely_key() {
 }
 
 #[test]
+fn a_check_names_what_has_no_effect() {
+    let program = Program::alone();
+    let scratch = &program.scratch;
+    scratch.write_home(
+        ".claude/skills/odd/SKILL.md",
+        "---\ndescription: d\nallowed-tools: [\"Bash(\", Read]\npaths: \"src/[z-a]\"\ncontext: fork\nagent: nosuch\n\
+         hooks:\n  PreToolUse:\n    - matcher: Bash\n      hooks:\n        - type: comand\n          command: x\n\
+         ---\nText.\n",
+    );
+    scratch.write_home(".claude/skills/context/SKILL.md", "---\ndescription: d\n---\nText.\n");
+    scratch.write_home(".claude/commands/empty.md", "---\ndescription: d\n---\n\n");
+    let told = program.run(&["skills", "check"]);
+    let home = scratch.home().canonicalize().unwrap();
+    let at = |file: &str, line: usize| format!("{}:{line}: ", home.join(file).display());
+    let odd = |line| at(".claude/skills/odd/SKILL.md", line);
+    for expected in [
+        format!("{}permission rule `Bash(` has a parenthesis without its partner", odd(3)),
+        format!("{}`paths` is ignored: `src/[z-a]` is no glob", odd(4)),
+        format!("{}there is no agent `nosuch`: the skill cannot be invoked", odd(6)),
+        odd(7),
+        format!(
+            "{}people cannot type it: /context is a command of the program; models can invoke it; \
+             give the directory another name",
+            at(".claude/skills/context/SKILL.md", 1)
+        ),
+        format!("{}it has no text behind its frontmatter", at(".claude/commands/empty.md", 4)),
+    ] {
+        assert!(told.stdout.contains(&expected), "{expected}\n{}", told.stdout);
+    }
+    assert_eq!((told.code, program.run(&["skills", "check", "--strict"]).code), (Some(0), Some(1)));
+    let explained = program.run(&["skills", "explain", "odd"]);
+    assert!(explained.stdout.contains("there is no agent `nosuch`"), "{}", explained.stdout);
+    let by_path = program.run(&["skills", "check", home.join(".claude/skills").to_str().unwrap()]);
+    assert!(by_path.stdout.contains("without its partner"), "{}", by_path.stdout);
+}
+
+#[test]
 fn paths_are_checked_wherever_they_are() {
     let program = Program::alone();
     program.scratch.write("drafts/a/SKILL.md", "---\ndescription: d\n---\nx\n");

@@ -9,7 +9,7 @@ use crate::Problem;
 use crate::agents::{AgentEffort, NameError, check_skill_name};
 use crate::fields::{Fields, Located, Weight, WordError};
 use crate::frontmatter::{self, Grammar, LineNote, Page, Shape};
-use crate::memory::split_globs;
+use crate::memory::{relative_globs, split_globs};
 use crate::plugins::PluginVariables;
 use crate::settings::printable;
 use crate::trust::Unaccepted;
@@ -356,6 +356,12 @@ fn paths(fields: &mut Fields) -> Option<Located<Vec<String>>> {
         fields.remark("paths", member.line, Weight::Invalid, &message);
         return None;
     };
-    let globs = lists.iter().flat_map(|list| split_globs(list)).map(str::to_owned).collect();
+    let globs: Vec<String> =
+        lists.iter().flat_map(|list| split_globs(list)).map(str::to_owned).collect();
+    if let Err(error) = relative_globs(&globs) {
+        let message = format!("`paths` is ignored: {error}");
+        fields.remark("paths", member.line, Weight::Invalid, &message);
+        return None;
+    }
     Some(Located::new(globs, member.line))
 }

@@ -11,6 +11,7 @@ use centurion_config::agents::AgentEffort;
 use centurion_config::skills::{SkillDefinition, SkillSource};
 use centurion_hooks::{Frontmatter, HookOrigin, HookScope, HookSet, HookSource, Registration};
 use centurion_journal::transcript::UsedSkill;
+use centurion_model::NameRefused;
 use centurion_permissions::{Role, Rule, RuleOrigin};
 use centurion_protocol::Effort;
 use centurion_tools::DynTool;
@@ -103,8 +104,12 @@ pub(crate) struct SkillRequests {
 
 /// The reason why the model that a skill asks for is not used.
 #[derive(Debug, Error)]
-#[error("its model is not used: {0}")]
-struct RefusedModel(#[from] ModelRefusal);
+enum RefusedModel {
+    #[error("its model is not used: {0}")]
+    Refused(#[from] ModelRefusal),
+    #[error("its model is not used: {0}")]
+    Name(#[from] NameRefused),
+}
 
 impl Agent {
     pub(crate) fn program_tools(&self) -> &[Arc<dyn DynTool>] {
@@ -141,6 +146,7 @@ impl Agent {
             return Ok(None);
         }
         let Some(shared) = self.shared.upgrade() else { return Ok(None) };
+        shared.model.check_name(asked)?;
         let model = shared.model.resolve(asked);
         (shared.delegation.builder.check_model)(&model)?;
         Ok(Some(model))
