@@ -70,6 +70,10 @@ pub(crate) enum SkillError {
     NotAllowed { name: String, line: usize, command: String, denial: String },
     #[error("the command `{command}` of skill `{name}` (line {line}) failed: {output}")]
     Failed { name: String, line: usize, command: String, output: String },
+    #[error(
+        "the skill `{0}` was not carried out: its text is empty, with these arguments and with what its commands print"
+    )]
+    Empty(String),
     #[error("the file of the skill `{0}` has just changed; try again")]
     Changed(String),
     #[error(
@@ -175,7 +179,11 @@ pub(crate) async fn invoke(
     let rules = agent.hold_skill_rules();
     let body = run_commands(shared, &dispatch, &definition, &expanded, cancel).await;
     drop(rules);
-    let text = SkillText::new(&definition, body?);
+    let body = body?;
+    if body.trim().is_empty() {
+        return Err(SkillError::Empty(name()));
+    }
+    let text = SkillText::new(&definition, body);
     let mut attached = mention::attached(&dispatch, &mentioning(&expanded), cancel).await;
     if by == Invoker::Person && definition.fork.is_some() {
         // Of other typed texts, the prompt brings along what they mention.

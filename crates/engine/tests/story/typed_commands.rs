@@ -37,6 +37,32 @@ async fn a_slip_is_compared_with_every_command_that_can_be_typed() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_skill_without_a_text_asks_no_model() {
+    let scripts = json!({"lead": [invokes("named", ""), "done"]});
+    let bench = bench(&scripts);
+    skill(&bench, "named", "arguments: who\n", "$who");
+    skill(&bench, "all", "", " $ARGUMENTS\n");
+    skill(&bench, "none", "", "");
+    skill(&bench, "forks", "arguments: who\ncontext: fork\n", "$who\n");
+    skill(&bench, "plain", "", "Plain.");
+    for typed in ["/named", "/all", "/none", "/none these", "/forks", "/plain /all", "/named ''"] {
+        let told = bench.run(typed).await;
+        if typed == "/none these" {
+            // Arguments that have no place stand behind the text.
+            assert!(said(&told.asked[0]).contains("ARGUMENTS: these"), "{typed}");
+            continue;
+        }
+        assert_eq!(told.outcome, Some(Outcome::CommandFailed), "{typed}: {}", told.result());
+        assert!(told.result()["errors"].to_string().contains("its text is empty"), "{typed}");
+        assert!(told.asked.is_empty(), "{typed}");
+    }
+    // A model is told the same.
+    let told = bench.run("@@lead").await;
+    let (text, is_error) = &told.results()[0];
+    assert!(*is_error && text.contains("its text is empty"), "{text}");
+}
+
 /// A session that has one of everything: a server, hooks, an instruction file, a rule, a skill, and an agent at work.
 fn furnished() -> Bench {
     let scripts = json!({

@@ -161,6 +161,9 @@ impl Session {
     /// The conversation as text, as the result or in a new file below the working directory.
     pub(super) fn export(&self, file: &str) -> CommandEnd {
         let text = self.driver.conversation_text();
+        if text.is_empty() {
+            return CommandEnd::Failed("nothing has been said yet".to_owned());
+        }
         if file.is_empty() {
             return CommandEnd::Said(text);
         }
