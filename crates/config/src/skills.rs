@@ -30,8 +30,8 @@ pub use definition::{
     SkillOrigin, SkillSource, read_skill,
 };
 pub use expand::{
-    CommandForm, ExpandError, Expanded, FilledText, Invocation, Piece, QuotingError, SkillCommand,
-    Template, expand, split_arguments,
+    ArgumentWords, CommandForm, ExpandError, Expanded, FilledText, Invocation, Piece, QuotingError,
+    SkillCommand, Template, expand, split_arguments,
 };
 pub use listing::{ListingBudget, SkillListing};
 pub use lookup::SkillLookupError;

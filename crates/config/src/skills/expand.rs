@@ -23,7 +23,7 @@ use std::path::Path;
 use centurion_protocol::SessionId;
 use thiserror::Error;
 
-pub use self::arguments::split_arguments;
+pub use self::arguments::{ArgumentWords, split_arguments};
 pub(super) use self::cut::{BodyPart, CommandPart, cut};
 use self::placeholder::{Placeholder, Placeholders, Segment};
 use self::values::{PlaceholderValue, Values};

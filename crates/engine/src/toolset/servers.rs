@@ -15,7 +15,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use centurion_config::mcp::{McpScope, McpServer, McpTransport};
-use centurion_mcp::{Connection, State, prompt_name, tool_name};
+use centurion_mcp::{Connection, State, tool_name};
 use centurion_protocol::{Env, ToolSpecs};
 use centurion_tools::{DynTool, erase};
 use indexmap::{IndexMap, IndexSet};
@@ -23,7 +23,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 pub(crate) use self::announce::{Announcements, KnownServers};
-pub(crate) use self::expand::Expansion;
+pub(crate) use self::expand::{Expansion, ServerCommand};
 pub use self::patience::ServerPatience;
 pub use self::require::{REQUIRED_PATIENCE, RequireError, UnusableServer};
 use self::resources::{ListMcpResources, ReadMcpResource};
@@ -358,10 +358,10 @@ impl Servers {
     }
 
     /// The commands that the prompts of servers are.
-    pub(crate) fn commands(&self) -> Vec<String> {
-        let of = |connection: &Connection| -> Vec<String> {
+    pub(crate) fn commands(&self) -> Vec<ServerCommand> {
+        let of = |connection: &Connection| -> Vec<ServerCommand> {
             let prompts = connection.prompts();
-            prompts.iter().map(|prompt| prompt_name(connection.name(), &prompt.name)).collect()
+            prompts.iter().map(|prompt| ServerCommand::new(connection.name(), prompt)).collect()
         };
         self.active().iter().filter(|it| is_connected(it)).flat_map(of).collect()
     }

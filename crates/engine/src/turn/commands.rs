@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::agent::shared::Shared;
 use crate::message::queue::Item;
+use crate::toolset::servers::ServerCommand;
 use crate::turn::typed_command::{BUILT_IN_COMMANDS, TypedLine, is_built_in};
 
 /// The most commands that are suggested for an unknown one.
@@ -47,10 +48,9 @@ pub(crate) fn typed_commands(shared: &Shared) -> Vec<TypedCommand> {
         description: skill.card.summary.clone().unwrap_or_default(),
         argument_hint: skill.card.argument_hint.clone().unwrap_or_default(),
     });
-    let of_servers = shared.servers.commands().into_iter().map(|name| TypedCommand {
-        name,
-        description: "A prompt of an MCP server".to_owned(),
-        argument_hint: String::new(),
+    let of_servers = shared.servers.commands().into_iter().map(|command| {
+        let ServerCommand { name, description, argument_hint } = command;
+        TypedCommand { name, description, argument_hint }
     });
     built_in.chain(of_skills).chain(of_servers).collect()
 }
@@ -63,7 +63,8 @@ pub(crate) fn command_names(shared: &Shared) -> Vec<String> {
     let skills = shared.delegation.definitions.skills();
     let built_in = BUILT_IN_COMMANDS.iter().map(|command| command.name.to_owned());
     let of_skills = typable(&skills).map(|skill| skill.name.clone());
-    built_in.chain(of_skills).chain(shared.servers.commands()).collect()
+    let of_servers = shared.servers.commands().into_iter().map(|command| command.name);
+    built_in.chain(of_skills).chain(of_servers).collect()
 }
 
 /// The skills that a person can type.

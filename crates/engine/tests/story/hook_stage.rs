@@ -175,9 +175,20 @@ impl Desk {
                 let tools = ["greet", "fail", "ask", "hang", "judge"].map(tool);
                 json!({"tools": tools})
             }
-            "prompts/list" => json!({"prompts": [{"name": "brief"}]}),
+            "prompts/list" => json!({"prompts": [
+                {"name": "brief"},
+                {"name": "forecast", "description": "The weather\nof a city", "arguments": [
+                    {"name": "city", "required": true}, {"name": "days"},
+                ]},
+                {"name": "nothing"},
+            ]}),
             "prompts/get" => {
-                let content = json!({"type": "text", "text": "the whole brief"});
+                let text = match params["name"].as_str().unwrap() {
+                    "brief" => "the whole brief".to_owned(),
+                    "forecast" => format!("FORECAST {}", params["arguments"]),
+                    _ => " ".to_owned(),
+                };
+                let content = json!({"type": "text", "text": text});
                 json!({"messages": [{"role": "user", "content": content}]})
             }
             "tools/call" => self.call(params).await,

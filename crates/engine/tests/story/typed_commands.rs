@@ -38,6 +38,39 @@ async fn a_slip_is_compared_with_every_command_that_can_be_typed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_prompt_of_a_server_takes_its_arguments_quoted_and_says_which_is_missing() {
+    let bench = Stage::silent().set(Bench::new(json!({"default": "done"})));
+    let hint = "/mcp__desk__forecast <city> [days]";
+    for (typed, said_or_failed) in [
+        ("forecast Berlin", Ok(r#"FORECAST {"city":"Berlin"}"#)),
+        (
+            "forecast 'New York'  \"the next two\"",
+            Ok(r#"FORECAST {"city":"New York","days":"the next two"}"#),
+        ),
+        (
+            "forecast Berlin the  next two",
+            Ok(r#"FORECAST {"city":"Berlin","days":"the  next two"}"#),
+        ),
+        ("forecast $1 $ARGUMENTS", Ok(r#"FORECAST {"city":"$1","days":"$ARGUMENTS"}"#)),
+        ("forecast", Err(format!("/mcp__desk__forecast needs `city`: {hint}"))),
+        ("brief now", Err("/mcp__desk__brief takes no arguments: now".to_owned())),
+        ("nothing", Err("/mcp__desk__nothing: the server has no text for it".to_owned())),
+    ] {
+        let told = bench.run(&format!("/mcp__desk__{typed}")).await;
+        match said_or_failed {
+            Ok(text) => assert!(said(&told.asked[0]).contains(text), "{}", said(&told.asked[0])),
+            Err(reason) => {
+                assert_eq!(told.result()["errors"], json!([reason]));
+                assert!(told.asked.is_empty(), "{typed}");
+            }
+        }
+    }
+    let told = bench.run("/help").await;
+    let help = told.result()["result"].as_str().unwrap();
+    assert!(help.contains(&format!("{hint}  The weather\n")), "{help}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_skill_without_a_text_asks_no_model() {
     let scripts = json!({"lead": [invokes("named", ""), "done"]});
     let bench = bench(&scripts);

@@ -1,7 +1,8 @@
 //! References to prompts and resources of a server in input: `/mcp__server__prompt arguments`, `@server:uri`.
 
-use centurion_mcp::{CallError, CallOptions, Connection, prompt_name};
-use centurion_protocol::{Block, ToolResultContent};
+use centurion_config::skills::ArgumentWords;
+use centurion_mcp::{CallError, CallOptions, Connection, Prompt, PromptArgument, prompt_name};
+use centurion_protocol::{Block, ToolResultContent, is_hidden};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -12,6 +13,9 @@ use centurion_protocol::markup::{Continuation, contain, contain_part};
 /// The most bytes of one resource that a mention puts into the conversation.
 const MOST_MENTIONED: usize = 100_000;
 
+/// The most characters of a server's words about a command that people are shown.
+const MOST_ABOUT: usize = 200;
+
 /// A command of a server, before it is replaced by what it stands for.
 pub(crate) struct Expansion {
     connection: Connection,
@@ -21,11 +25,46 @@ pub(crate) struct Expansion {
     pub(crate) arguments: String,
 }
 
+/// A command of a server, as people are shown it.
+pub(crate) struct ServerCommand {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) argument_hint: String,
+}
+
 /// The reason why a command of a server was not replaced.
 #[derive(Debug, Error)]
 pub(crate) enum ExpandError {
     #[error("/{command}: {source}")]
     Refused { command: String, source: CallError },
+    #[error("/{command} needs `{missing}`: /{command} {hint}")]
+    Missing { command: String, missing: String, hint: String },
+    #[error("/{command} takes no arguments: {given}")]
+    TakesNone { command: String, given: String },
+    #[error("/{command}: the server has no text for it")]
+    Empty { command: String },
+}
+
+impl ServerCommand {
+    pub(super) fn new(server: &str, prompt: &Prompt) -> Self {
+        let about = prompt.description.as_deref().or(prompt.title.as_deref());
+        let about = about.and_then(|it| it.lines().map(str::trim).find(|line| !line.is_empty()));
+        let about = about.unwrap_or("A prompt of an MCP server").chars();
+        let is_shown = |it: &char| !(it.is_control() || is_hidden(*it));
+        Self {
+            name: prompt_name(server, &prompt.name),
+            description: about.filter(is_shown).take(MOST_ABOUT).collect(),
+            argument_hint: hint(&prompt.arguments),
+        }
+    }
+}
+
+/// The arguments of a prompt, as people are shown them.
+fn hint(arguments: &[PromptArgument]) -> String {
+    let shown = |it: &PromptArgument| {
+        if it.required { format!("<{}>", it.name) } else { format!("[{}]", it.name) }
+    };
+    arguments.iter().map(shown).collect::<Vec<_>>().join(" ")
 }
 
 impl Servers {
@@ -69,19 +108,33 @@ impl Servers {
 impl Expansion {
     /// Expands the command.
     pub(crate) async fn run(&self) -> Result<Vec<Block>, ExpandError> {
-        let prompts = self.connection.prompts();
-        let names: Vec<&str> = prompts
-            .iter()
-            .filter(|prompt| prompt.name == self.prompt)
-            .flat_map(|prompt| &prompt.arguments)
-            .map(|argument| argument.name.as_str())
-            .collect();
+        let mut prompts = self.connection.prompts().into_iter();
+        let wanted = prompts.find(|prompt| prompt.name == self.prompt);
+        let wanted = wanted.map(|prompt| prompt.arguments).unwrap_or_default();
+        let command = || self.command.clone();
+        if wanted.is_empty() && !self.arguments.is_empty() {
+            return Err(ExpandError::TakesNone {
+                command: command(),
+                given: self.arguments.clone(),
+            });
+        }
+        let names: Vec<&str> = wanted.iter().map(|argument| argument.name.as_str()).collect();
         let arguments = assign(&names, &self.arguments);
+        let is_missing = |it: &&PromptArgument| it.required && !arguments.contains_key(&it.name);
+        if let Some(missing) = wanted.iter().find(is_missing) {
+            let (missing, hint) = (missing.name.clone(), hint(&wanted));
+            return Err(ExpandError::Missing { command: command(), missing, hint });
+        }
         let options = CallOptions::default();
         let given = self.connection.get_prompt(&self.prompt, arguments, &options).await;
-        let refused = |source| ExpandError::Refused { command: self.command.clone(), source };
-        let given = given.map_err(refused)?;
-        Ok(given.messages.into_iter().map(|message| contained(message.content)).collect())
+        let refused = |source| ExpandError::Refused { command: command(), source };
+        let messages = given.map_err(refused)?.messages.into_iter();
+        let blocks: Vec<Block> = messages.map(|message| contained(message.content)).collect();
+        let is_empty = |block: &Block| matches!(block, Block::Text(text) if text.trim().is_empty());
+        if blocks.iter().all(is_empty) {
+            return Err(ExpandError::Empty { command: command() });
+        }
+        Ok(blocks)
     }
 }
 
@@ -108,21 +161,21 @@ fn beginning(text: String) -> String {
     }
 }
 
-/// Gives the words to the arguments in their order; the last one takes all that is left.
+/// Gives the words to the arguments in their order. Words are cut and quoted as a shell does; the last argument takes
+/// all that is left as it is written, without quotes around all of it.
 fn assign(names: &[&str], text: &str) -> Map<String, Value> {
-    let mut rest = text.trim();
+    let mut words = ArgumentWords::new(text.trim());
     let mut assigned = Map::new();
     for (n, name) in names.iter().enumerate() {
+        let rest = words.rest().trim();
         if rest.is_empty() {
             break;
         }
+        let Some(word) = words.next() else { break };
         let is_last = n + 1 == names.len();
-        let (word, after) = match rest.split_once(char::is_whitespace) {
-            Some(split) if !is_last => split,
-            _ => (rest, ""),
-        };
-        assigned.insert((*name).to_owned(), Value::from(word));
-        rest = after.trim_start();
+        let is_quoted = rest.starts_with(['"', '\'']) && words.rest().trim().is_empty();
+        let value = if is_last && !is_quoted { rest.to_owned() } else { word };
+        assigned.insert((*name).to_owned(), Value::from(value));
     }
     assigned
 }
@@ -167,6 +220,16 @@ mod tests {
         assert_eq!(pairs(&["city"], "New York"), ["city=New York"]);
         assert_eq!(pairs(&["a", "b"], " one  two three "), ["a=one", "b=two three"]);
         assert_eq!(pairs(&["a", "b"], "one"), ["a=one"]);
+        assert_eq!(
+            pairs(&["a", "b"], "'New York'  \"in two days\""),
+            ["a=New York", "b=in two days"]
+        );
+        assert_eq!(pairs(&["a"], "say \"a b\" and  c"), ["a=say \"a b\" and  c"]);
+        assert_eq!(pairs(&["a"], "\"a b\" c"), ["a=\"a b\" c"]);
+        assert_eq!(pairs(&["a", "b"], "'' b"), ["a=", "b=b"]);
+        assert_eq!(pairs(&["a"], "it's Bob's"), ["a=it's Bob's"]);
+        assert_eq!(pairs(&["a", "b"], "don't panic"), ["a=don't", "b=panic"]);
+        assert_eq!(pairs(&["a", "b"], "  \t\n "), [""; 0]);
         assert!(pairs(&[], "one").is_empty());
     }
 }
