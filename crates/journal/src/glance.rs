@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use centurion_protocol::Block;
+use centurion_protocol::markup::typed_commands;
 use centurion_protocol::transcript::{HeadView, LineKind, TITLE_FIELD};
 
 /// The bytes at the end of a transcript that are searched for a later name of the session.
@@ -46,6 +47,7 @@ impl Glance {
                 title = given.to_string();
             } else if let Some(text) = typed_text(&view) {
                 if title.is_empty() {
+                    let text = typed_commands(&text).unwrap_or(text);
                     text.lines().next().unwrap_or_default().clone_into(&mut title);
                 }
                 break;

@@ -66,6 +66,26 @@ pub fn contain_part(text: &str, continuation: Continuation) -> Cow<'_, str> {
     Cow::Owned(contained)
 }
 
+/// The commands of skills that a person's message holds, as they were typed: `/name arguments`. `None` for other messages.
+pub fn typed_commands(message: &str) -> Option<String> {
+    let heads = message.strip_prefix(COMMAND_HEAD)?.split(COMMAND_HEAD);
+    let heads = heads.map_while(|head| {
+        let (_, named) = head.split_once("</command-message>\n<command-name>/")?;
+        let (name, given) = named.split_once("</command-name>\n<command-args>")?;
+        Some((name, given.split_once("</command-args>")?.0))
+    });
+    let (names, arguments): (Vec<&str>, Vec<&str>) = heads.unzip();
+    // Several commands share what follows.
+    let arguments = arguments.first().copied().filter(|it| !it.is_empty());
+    let names = names.iter().map(|name| format!("/{name}"));
+    let typed = names.chain(arguments.map(str::to_owned)).collect::<Vec<_>>().join(" ");
+    let plain = typed.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    (!plain.is_empty()).then_some(plain)
+}
+
+/// The beginning of the text by which a message names a skill that was typed.
+const COMMAND_HEAD: &str = "<command-message>";
+
 /// The text with every `&lt;` of a tag of ours written as `<` again: what a model has read contained and
 /// writes down as it read it.
 pub fn restore(text: &str) -> Cow<'_, str> {
@@ -193,6 +213,27 @@ impl Visible<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_is_read_as_it_was_typed() {
+        let head = |name: &str, arguments: &str| {
+            format!(
+                "<command-message>{name}</command-message>\n<command-name>/{name}</command-name>\n\
+                 <command-args>{arguments}</command-args>\nText of it.\n"
+            )
+        };
+        let typed = |text: &str| typed_commands(text);
+        assert_eq!(typed(&head("fix", "")).as_deref(), Some("/fix"));
+        assert_eq!(
+            typed(&head("kit:fix", "a &lt;b> &amp;lt; c")).as_deref(),
+            Some("/kit:fix a <b> &lt; c")
+        );
+        let two = head("fix", "it now") + &head("ship", "it now");
+        assert_eq!(typed(&two).as_deref(), Some("/fix /ship it now"));
+        for text in ["", "fix", "<command-message>", "<command-message>x</command-message>"] {
+            assert_eq!(typed(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn only_our_markup_is_defused() {

@@ -690,6 +690,23 @@ async fn files_are_brought_back_by_the_number_of_a_prompt() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_skill_is_listed_among_prompts_and_sessions_as_it_was_typed() {
+    let mut bench = bench(&json!({"lead": ["done"]}));
+    let directory = bench.dir.path().join("history");
+    bench.also(move |options| options.storage.file_history = Some(directory.clone()));
+    skill(&bench, "fix", "", "@@lead Fix $ARGUMENTS.");
+    skill(&bench, "care", "", "With care.");
+    let told = talk(&bench, &["/fix a <b> & c", "/fix /care both", "/rewind"]).await;
+    let list = told.result()["result"].as_str().unwrap();
+    assert!(
+        list.contains("1. /fix a <b> & c (") && list.contains("2. /fix /care both ("),
+        "{list}"
+    );
+    let glance = centurion_journal::Glance::at(&told.transcript).unwrap();
+    assert_eq!(glance.title, "/fix a <b> & c");
+}
+
+#[tokio::test(start_paused = true)]
 async fn agents_in_the_background_outlive_a_new_conversation_and_report_to_it() {
     let scripts = json!({
         "lead": [[starts("@@scout")], "started"],

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use centurion_protocol::markup::typed_commands;
 use centurion_protocol::transcript::{FileBackup, FileBackups};
 use centurion_protocol::{RecordId, Timestamp};
 use serde::Deserialize;
@@ -255,11 +256,12 @@ fn text(content: &str) -> String {
         #[serde(default)]
         text: String,
     }
-    match serde_json::from_str(content) {
+    let said = match serde_json::from_str(content) {
         Ok(Said::Text(text)) => text,
         Ok(Said::Blocks(parts)) => {
             parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join("\n")
         }
         Err(_) => String::new(),
-    }
+    };
+    typed_commands(&said).unwrap_or(said)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_engine::{Handle, Page, PageEntry, Priority, Speaker, TellError};
+use centurion_protocol::markup::typed_commands;
 use centurion_protocol::{AgentId, Block, Effort, Thinking, ToolResultContent};
 
 use super::App;
@@ -254,12 +255,24 @@ pub fn page_lines(page: &Page) -> Vec<Line> {
     page.entries.iter().flat_map(entry_lines).collect()
 }
 
-/// A record of a transcript, in lines.
+/// A record of a transcript, in lines. A skill that a person typed is shown as it was typed.
 fn entry_lines(entry: &PageEntry) -> Vec<Line> {
-    let mut lines: Vec<Line> =
-        entry.blocks.iter().flat_map(|block| block_lines(block, entry.speaker)).collect();
+    let typed = Some(entry).filter(|it| it.speaker == Speaker::Person).and_then(typed_in);
+    let mut lines: Vec<Line> = match typed {
+        Some(typed) => marked("› ", Colour::Cyan, &typed),
+        None => entry.blocks.iter().flat_map(|block| block_lines(block, entry.speaker)).collect(),
+    };
     lines.push(Line::default());
     lines
+}
+
+/// The commands of skills that a record is, as they were typed.
+fn typed_in(entry: &PageEntry) -> Option<String> {
+    let texts = entry.blocks.iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    typed_commands(&texts.collect::<Vec<_>>().join("\n"))
 }
 
 fn block_lines(block: &Block, speaker: Speaker) -> Vec<Line> {
@@ -388,5 +401,21 @@ mod tests {
             texts(&Block::Text(other.to_owned()), Speaker::Runtime),
             ["· <task-notification> is a word"]
         );
+    }
+
+    #[test]
+    fn a_skill_is_shown_as_it_was_typed() {
+        let head = "<command-message>fix</command-message>\n<command-name>/fix</command-name>\n\
+                    <command-args>a &lt;b></command-args>";
+        let blocks = [head, "Fix a <b>."].map(|text| Block::Text(text.to_owned())).into();
+        let entry = |speaker, blocks| Page {
+            entries: vec![PageEntry { speaker, blocks }],
+            ..Page::default()
+        };
+        let shown =
+            |page: &Page| -> Vec<String> { page_lines(page).iter().map(Line::text).collect() };
+        assert_eq!(shown(&entry(Speaker::Person, blocks)), ["› /fix a <b>", ""]);
+        let plain = vec![Block::Text("hello".to_owned())];
+        assert_eq!(shown(&entry(Speaker::Person, plain)), ["› hello", ""]);
     }
 }
