@@ -7,7 +7,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::host::Host;
 use crate::program::{Ended, Program};
+use crate::stage::Stage;
 
 const AGENT: &str = "---\nname: code-reviewer\ndescription: Reviews code.\n---\nReview.\n";
 const STORE: &str = ".centurion/plugins";
@@ -386,4 +388,35 @@ fn another_programs_plugins_are_used_and_never_written() {
     assert_eq!(states(&program), [state("kit@shop", "disabled")]);
     assert_eq!(fs::read_to_string(file).unwrap(), list);
     assert!(!program.scratch.home().join(".claude/settings.json").exists());
+}
+
+#[test]
+fn a_plugin_that_is_switched_on_brings_the_first_skill_that_models_may_invoke() {
+    let invoke = json!({"tool": "Skill", "input": {"skill": "kit:ship"}});
+    let stage = Stage::new(&json!({"lead": ["one"], "then": [[invoke], "two"]}));
+    let scratch = &stage.program.scratch;
+    let kit = scratch.root().join("kit");
+    let write = |path: &str, text: &str| {
+        fs::create_dir_all(kit.join(path).parent().unwrap()).unwrap();
+        fs::write(kit.join(path), text).unwrap();
+    };
+    write(".claude-plugin/plugin.json", r#"{"name": "kit"}"#);
+    let settings = r#"{"disableBundledSkills": true}"#;
+    let flags =
+        ["--model", stage.model(), "--plugin-dir", kit.to_str().unwrap(), "--settings", settings];
+    let mut host = Host::start(&stage.program, &flags);
+    host.say("@@lead");
+    let lists_tool = |events: &[Value]| {
+        let init = events.iter().rfind(|event| event["subtype"] == "init").unwrap();
+        init["tools"].as_array().unwrap().contains(&json!("Skill"))
+    };
+    assert!(!lists_tool(&host.until(|event| event["type"] == "result")));
+    write("skills/ship/SKILL.md", "---\ndescription: Ships.\n---\nSHIP-IT\n");
+    host.ask(&json!({"subtype": "reload_plugins"}));
+    host.say("@@then");
+    let seen = host.until(|event| event["type"] == "result");
+    assert!(lists_tool(&seen), "{seen:?}");
+    let said = seen.iter().filter(|event| event["type"] == "user").map(Value::to_string);
+    assert!(said.collect::<String>().contains("SHIP-IT"), "{seen:?}");
+    assert_eq!(host.finish(), 0);
 }

@@ -205,7 +205,8 @@ fn read_place<T: Keep>(from: &mut KeptReader<'_>, place: &ScanPlace) -> Option<K
         let mut entries = Vec::with_capacity(usize::try_from(count).unwrap_or_default().min(1024));
         for _ in 0..count {
             let kind = kind_of(from.number()?)?;
-            entries.push(Listed { name: from.text()?.into(), kind });
+            let name = Some(from.text()?).filter(|name| is_entry(name))?;
+            entries.push(Listed { name: name.into(), kind });
         }
         entry_count += entries.len();
         let (needed, entries) = (entries.len(), entries.into());
@@ -220,6 +221,11 @@ fn read_place<T: Keep>(from: &mut KeptReader<'_>, place: &ScanPlace) -> Option<K
         files.insert(path, CachedFile { stamp, is_settled: true, value, is_found: false });
     }
     Some(KnownPlace { listings, files, refused: Vec::new() })
+}
+
+/// Checks that a name is one that a look at a folder finds: nothing in an index leads elsewhere.
+fn is_entry(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
 }
 
 fn kind_of(number: u64) -> Option<Kind> {

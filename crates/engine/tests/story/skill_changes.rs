@@ -140,3 +140,20 @@ async fn the_first_skill_of_a_session_is_usable_by_models_from_the_next_prompt_o
     let beginnings = told.of("system", Some("init"));
     assert_eq!(beginnings.iter().filter(|it| lists(it)).count(), 2, "hosts are told");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_first_skill_that_a_directory_brings_is_usable_in_the_same_turn() {
+    let bench = bench(&json!({
+        "lead": [[{"tool": "Read", "input": {"file_path": "web/a.txt"}}], invokes("ship", "now"), "done"],
+    }));
+    let nested = bench.project().join("web/.claude/skills/ship");
+    std::fs::create_dir_all(&nested).unwrap();
+    std::fs::write(nested.join("SKILL.md"), "---\ndescription: Ships.\n---\nShip it $0.\n")
+        .unwrap();
+    bench.file("web/a.txt", "x");
+    let told = bench.run("@@lead").await;
+    let offers = |asked: &Asked| asked.tools.iter().any(|tool| tool == "Skill");
+    assert_eq!(told.asked.iter().map(offers).collect::<Vec<_>>(), [false, true, true]);
+    assert!(said(&told.asked[1]).contains("- ship: Ships."), "{}", said(&told.asked[1]));
+    assert!(said(&told.asked[2]).contains("Ship it now."), "{}", said(&told.asked[2]));
+}

@@ -1,5 +1,6 @@
 //! The keys of skills that no other story is about, each with its effect.
 
+use centurion_permissions::Mode;
 use centurion_protocol::Outcome;
 use serde_json::json;
 
@@ -52,4 +53,30 @@ async fn disallowed_tools_are_gone_until_the_next_input() {
     let told = talk(&bench, &["/blind", "@@then"]).await;
     assert!(!said(&told.asked[1]).contains("ALPHA"), "{}", said(&told.asked[1]));
     assert!(said(told.asked.last().unwrap()).contains("ALPHA"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_skill_frees_is_gone_behind_its_turn_whatever_comes_between() {
+    let write =
+        |file: &str| json!([{"tool": "Write", "input": {"file_path": file, "content": "x"}}]);
+    for between in ["/cost", "/compact", "/clear", "/rewind 2 files --dry-run", "resume"] {
+        let mut bench = bench(&json!({
+            "lead": ["ready"],
+            "free": [write("free.txt"), "done"],
+            "then": [write("then.txt"), "done"],
+        }));
+        bench.mode = Mode::Default;
+        bench.scenario["rules"] = json!([
+            {"match": {"last_user": "about to leave its window"}, "respond": "<summary>It was.</summary>"},
+        ]);
+        skill(&bench, "free", "allowed-tools: Write\n", "@@free");
+        let made = |name: &str| bench.project().join(name).exists();
+        let told = if between == "resume" {
+            let told = talk(&bench, &["@@lead", "/free"]).await;
+            bench.resume(&told, "@@then").await
+        } else {
+            talk(&bench, &["@@lead", "/free", between, "@@then"]).await
+        };
+        assert!(made("free.txt") && !made("then.txt"), "{between}: {:?}", told.results());
+    }
 }

@@ -150,6 +150,22 @@ fn an_index_that_is_broken_or_anothers_counts_as_none() {
 }
 
 #[test]
+fn a_changed_index_leads_out_of_no_place() {
+    let bench = Bench::new(33);
+    let (all, _) = bench.look();
+    fs::create_dir_all(bench.scratch.path().join("x")).unwrap();
+    fs::write(bench.scratch.path().join("x/SKILL.md"), "out of the place").unwrap();
+    let good = fs::read(bench.file()).unwrap();
+    let at = memchr::memmem::find(&good, b"\x03\0\0\0\0\0\0\0s10").unwrap() + 8;
+    for name in [*b"../", *b"..x", *b"x/x", *b".xx"] {
+        let mut forged = good.clone();
+        forged[at..at + 3].copy_from_slice(&name);
+        fs::write(bench.file(), forged).unwrap();
+        assert_eq!(bench.look(), (all.clone(), 33), "{name:?}");
+    }
+}
+
+#[test]
 fn few_files_need_no_index_and_there_are_not_many() {
     let bench = Bench::new(LEAST - 1);
     bench.look();
