@@ -118,6 +118,8 @@ mod not_understood;
 mod others_text;
 #[path = "program/output.rs"]
 mod output;
+#[path = "program/over_clear.rs"]
+mod over_clear;
 #[path = "program/panes.rs"]
 mod panes;
 #[path = "program/peers.rs"]

@@ -84,6 +84,8 @@ mod main_faults;
 mod new_conversations;
 #[path = "story/outcomes.rs"]
 mod outcomes;
+#[path = "story/over_clear.rs"]
+mod over_clear;
 #[path = "story/permissions.rs"]
 mod permissions;
 #[path = "story/person_commands.rs"]

@@ -522,3 +522,42 @@ fn a_session_without_a_user_holds_nothing_and_a_sender_hears_what_became_of_its_
     host.finish();
     assert!(heard(&transcript(&program).unwrap()).is_empty());
 }
+
+#[test]
+fn a_message_that_the_user_has_not_decided_about_goes_along_when_the_conversation_begins_anew() {
+    let program = Program::with_handler(model);
+    inbound(&program, "hold");
+    let runtime = Runtime::new().unwrap();
+    let mut host = holding(&program);
+    host.say("hello");
+    host.result();
+    let directory = PeerDirectory::open(&peers_dir(&program)).unwrap();
+    let address = PeerAddress::Session(ID.parse().unwrap());
+    let sent = runtime.block_on(directory.send(&address, None, &message("waits")));
+    assert!(matches!(sent, Err(SendError::Held)));
+    asked(&mut host);
+    host.say("/clear");
+    let seen = host.until(|event| event["type"] == "result");
+    let new = seen.last().unwrap()["session_id"].as_str().unwrap().to_owned();
+    assert!(!seen.iter().any(|it| it["request"]["tool_name"] == "PeerMessage"), "asked once");
+    assert_eq!(host.finish(), 0);
+    // The new session asks about it in a later process, and the one that was left does not.
+    let flags = ["--permission-prompt-tool", "stdio"];
+    let mut old = Host::start(&program, &[&["--resume", ID], &flags[..]].concat());
+    old.say("hello");
+    let seen = old.until(|event| event["type"] == "result");
+    assert!(!seen.iter().any(|it| it["request"]["tool_name"] == "PeerMessage"), "{seen:?}");
+    old.finish();
+    let mut later = Host::start(&program, &[&["--resume", &new], &flags[..]].concat());
+    later.say("hello");
+    let ask = asked(&mut later);
+    assert_eq!(ask["request"]["input"]["message"], "waits", "{ask}");
+    decide(&mut later, &ask, true);
+    let read = eventually("it is read", || {
+        let path = program.transcripts().into_iter().find(|it| it.to_string_lossy().contains(&new));
+        let all = heard(&path.unwrap());
+        (!all.is_empty()).then_some(all)
+    });
+    assert_eq!(read.len(), 1, "{read:?}");
+    later.finish();
+}

@@ -1,7 +1,8 @@
 //! Messages of other sessions that wait until the user lets them in.
 //!
 //! Each is written down before its sender hears that it is held. It is put before the user, in a later process again,
-//! until there is an answer; the sender is told what the answer is.
+//! until there is an answer; the sender is told what the answer is. When the conversation begins anew, the messages go along:
+//! the transcript that is left says which it gives away, which counts once the new one has them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,9 +25,10 @@ use crate::policy::broker::{Ask, AskReason, Reply};
 /// The most messages that are held.
 pub(super) const MOST_HELD: usize = 100;
 
-/// The records of a message that is held, and of one that the user has declined.
+/// The records of a message that is held, of one that the user has declined, and of those that another session takes over.
 const HELD: &str = "peer_held";
 const DECLINED: &str = "peer_declined";
+const GIVEN: &str = "peer_given";
 
 /// The name under which the question is put.
 const TOOL: &str = "PeerMessage";
@@ -55,6 +57,13 @@ struct DeclinedMessage {
     id: RecordId,
 }
 
+/// Messages that go along to another session.
+#[derive(Serialize, Deserialize)]
+struct GivenMessages {
+    to: SessionId,
+    ids: HashSet<RecordId>,
+}
+
 /// The messages of an earlier process that the user has not let in.
 #[derive(Debug, Default)]
 pub(super) struct EarlierMail {
@@ -64,15 +73,37 @@ pub(super) struct EarlierMail {
 }
 
 impl EarlierMail {
-    /// Reads what a transcript says about them. `accepted` are the messages that the agent reads.
-    pub(super) fn read(transcript: &[u8], accepted: &HashSet<RecordId>) -> Self {
+    /// Reads what a transcript says about them. `accepted` are the messages that the agent reads, and `other` gives the
+    /// transcript of another session.
+    pub(super) fn read(
+        transcript: &[u8],
+        accepted: &HashSet<RecordId>,
+        other: impl Fn(SessionId) -> Vec<u8>,
+    ) -> Self {
         let mut held: IndexMap<RecordId, HeldMessage> =
             notes::<HeldMessage>(transcript, HELD).map(|it| (it.id, it)).collect();
         let declined: HashSet<RecordId> =
             notes::<DeclinedMessage>(transcript, DECLINED).map(|it| it.id).collect();
         held.retain(|id, _| !accepted.contains(id) && !declined.contains(id));
+        if !held.is_empty() {
+            for GivenMessages { to, ids } in notes::<GivenMessages>(transcript, GIVEN) {
+                let taken: HashSet<RecordId> =
+                    notes::<HeldMessage>(&other(to), HELD).map(|it| it.id).collect();
+                held.retain(|id, _| !(ids.contains(id) && taken.contains(id)));
+            }
+        }
         Self { held: held.into_values().collect(), declined }
     }
+}
+
+/// Writes down that these messages go along to another session.
+pub(super) fn give_away<'m>(
+    journal: &Journal,
+    to: SessionId,
+    messages: impl Iterator<Item = &'m HeldMessage>,
+) -> Result<(), JournalError> {
+    let ids: HashSet<RecordId> = messages.map(|message| message.id).collect();
+    if ids.is_empty() { Ok(()) } else { journal.note(GIVEN, &GivenMessages { to, ids }).map(drop) }
 }
 
 /// The notes of a kind. A call whose input looks like one is none.
@@ -208,8 +239,16 @@ mod tests {
         let call = json!({"type": "assistant", "message": {"content": [{"input": line(HELD, json!(four))}]}});
         text += &(call.to_string() + "\n");
         text += &line(HELD, json!(four))[..60];
-        let earlier = EarlierMail::read(text.as_bytes(), &HashSet::from([three.id]));
+        let accepted = HashSet::from([three.id]);
+        let earlier = EarlierMail::read(text.as_bytes(), &accepted, |_| Vec::new());
         assert_eq!(earlier.held, std::slice::from_ref(one));
         assert_eq!(earlier.declined, HashSet::from([two.id]));
+        // What is given away counts once the other session has it.
+        text += "\n";
+        text += &line(GIVEN, json!({"to": world.session_id(), "ids": [one.id]}));
+        let earlier = EarlierMail::read(text.as_bytes(), &accepted, |_| Vec::new());
+        assert_eq!(earlier.held, std::slice::from_ref(one));
+        let earlier = EarlierMail::read(text.as_bytes(), &accepted, |_| line(HELD, json!(one)).into());
+        assert_eq!(earlier.held, []);
     }
 }

@@ -9,12 +9,14 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use centurion_config::settings::PeerPolicy;
+use centurion_journal::{Journal, JournalError, MOST_TRANSCRIPT};
 use centurion_protocol::{RecordId, SessionId, bounded};
 use centurion_team::peers::{
     Inbox, Incoming, Introduction, LivePeer, MessageRefusal, MessageTreatment, Outgoing,
     PeerAddress, PeerDirectory, PeerListener, SendError,
 };
 use centurion_team::socket::SocketError;
+use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, watch};
 
@@ -22,7 +24,6 @@ use crate::agent::held_mail::{self, EarlierMail, HeldMessage, MOST_HELD};
 use crate::agent::shared::Shared;
 use crate::agent::task::PostResult;
 use crate::message::mail;
-use centurion_journal::MOST_TRANSCRIPT;
 
 /// The most pending messages of other sessions.
 const MOST_WAITING: usize = 100;
@@ -60,7 +61,7 @@ struct PeerState {
     /// The messages that were taken, in this process or an earlier one.
     taken: HashSet<RecordId>,
     /// The messages that wait for the user, and those that the user has declined.
-    held: HashSet<RecordId>,
+    held: IndexMap<RecordId, HeldMessage>,
     declined: HashSet<RecordId>,
     /// True if this process serves the session's socket.
     is_listening: bool,
@@ -82,6 +83,16 @@ impl Peers {
 
     fn own(&self) -> Introduction {
         self.own.lock().clone()
+    }
+
+    /// Writes down that the messages that the user has not decided about go along to another session.
+    pub(crate) fn give_away(&self, journal: &Journal, to: SessionId) -> Result<(), JournalError> {
+        held_mail::give_away(journal, to, self.state.lock().held.values())
+    }
+
+    /// Writes down in the other session that they are held.
+    pub(crate) fn take_over(&self, journal: &Journal) -> Result<(), JournalError> {
+        self.state.lock().held.values().try_for_each(|message| message.record(journal))
     }
 
     /// The process continues as another session, which others reach under its own id.
@@ -127,7 +138,7 @@ impl Peers {
     /// The user has decided about a message.
     pub(super) fn settle(&self, id: RecordId, is_let_in: bool) {
         let mut state = self.state.lock();
-        state.held.remove(&id);
+        state.held.shift_remove(&id);
         let settled = if is_let_in { &mut state.taken } else { &mut state.declined };
         settled.insert(id);
     }
@@ -147,7 +158,7 @@ impl Peers {
         }
         let journal = &shared.delegation.builder.files.journal;
         message.record(journal).map_err(|error| MessageRefusal::Lost(error.to_string()))?;
-        state.held.insert(message.id);
+        state.held.insert(message.id, message.clone());
         // It is received as long as the socket is served.
         let _ = self.held.send(message);
         Ok(MessageTreatment::Held)
@@ -223,15 +234,23 @@ fn bind(peers: &Peers, shared: &Shared) -> Result<PeerListener, SocketError> {
     let path = shared.delegation.builder.files.place.transcript();
     let earlier = bounded::read_file(&path, MOST_TRANSCRIPT).unwrap_or_default();
     let taken: HashSet<RecordId> = mail::accepted(&earlier).into_iter().collect();
-    let EarlierMail { held, declined } = EarlierMail::read(&earlier, &taken);
+    let place = &shared.delegation.builder.files.place;
+    let other = |session| {
+        let path = place.transcript_of(session).unwrap_or_default();
+        bounded::read_file(&path, MOST_TRANSCRIPT).unwrap_or_default()
+    };
+    let EarlierMail { held, declined } = EarlierMail::read(&earlier, &taken, other);
     let listener = PeerListener::bind(&directory, peers.own())?;
     let mut state = peers.state.lock();
     state.taken.extend(taken);
-    state.held.extend(held.iter().map(|message| message.id));
     state.declined.extend(declined);
     state.is_listening = true;
-    // The user was not asked about these, or has not answered.
+    // The user was not asked about these, or has not answered. Those that went along from a conversation that was left
+    // wait already.
     for message in held {
+        if state.held.insert(message.id, message.clone()).is_some() {
+            continue;
+        }
         // It is received as long as the socket is served.
         let _ = peers.held.send(message);
     }
@@ -256,7 +275,7 @@ impl Inbox for SessionInbox {
         if state.taken.contains(&id) {
             return Ok(MessageTreatment::ToRead);
         }
-        if state.held.contains(&id) {
+        if state.held.contains_key(&id) {
             return Ok(MessageTreatment::Held);
         }
         if state.declined.contains(&id) {

@@ -1,7 +1,8 @@
 //! The skills that an agent carries out now: which tools they free or take away, which model they ask for, and whose
 //! texts the agent knows already.
 //!
-//! A skill is in force from its invocation to the next input of a person. Its hooks last as long as the agent.
+//! A skill is in force from its invocation to the next input of a person. Its hooks last as long as the agent and the
+//! conversation that it was invoked in.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -256,6 +257,15 @@ impl Agent {
         if let Some(role) = state.own_role.take() {
             state.denied.clear();
             self.permissions.confine(role);
+        }
+    }
+
+    /// Takes back the hooks of skills whose names are not among these: nothing in the conversation invoked them.
+    pub(crate) fn keep_skill_hooks(&self, names: impl FnOnce() -> HashSet<String>) {
+        let mut state = self.skills.state.lock();
+        if !state.hooks.is_empty() {
+            let names = names();
+            state.hooks.retain(|name, _| names.contains(name));
         }
     }
 

@@ -167,9 +167,11 @@ impl TeamView {
     }
 }
 
-/// Tells whether a file about a team is that of another session whose process is there.
+/// Tells whether a file about a team is that of another session whose process is there. The session of a process has
+/// another id after `/clear`.
 fn is_others(config: &Value, own: &Value) -> bool {
+    let is_other = |key: &str| config[key] != own[key];
     let pid = config["leadProcess"]["pid"].as_u64();
     let is_alive = pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).exists());
-    is_alive && config["leadSessionId"] != own["leadSessionId"]
+    is_alive && is_other("leadProcess") && is_other("leadSessionId")
 }

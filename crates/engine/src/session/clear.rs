@@ -60,6 +60,9 @@ impl Session {
             shared.record_title();
             let ids: Vec<_> = agents.iter().map(|agent| &agent.id).collect();
             files.journal.note(LEFT, &json!({"to": to, "agents": ids}))?;
+            if let Some(peers) = &shared.delegation.peers {
+                peers.give_away(&files.journal, to)?;
+            }
             files.journal.sync().await?;
         }
         let kept: HashSet<_> = agents.iter().map(|agent| agent.id.clone()).collect();
@@ -67,6 +70,9 @@ impl Session {
             Ok(begun) => begun,
             Err(error) => return Ok(Err(NotBegun(error))),
         };
+        if let Some(memory) = &mut self.memory {
+            memory.keep_conversation(shared);
+        }
         files.journal.continue_as(journal);
         files.place.begin_anew(to);
         shared.permissions.let_read(readable(&files.place));
@@ -79,6 +85,9 @@ impl Session {
         shared.delegation.builder.isolator.note_again(None);
         if let Some(peers) = &shared.delegation.peers {
             peers.begin_anew(to);
+        }
+        if let Some(view) = shared.delegation.team.as_ref().and_then(|team| team.view()) {
+            view.changed.notify_one();
         }
         self.driver.start_conversation(run);
         Ok(Ok(BegunAnew { from, to, record }))
@@ -101,6 +110,9 @@ impl Session {
             let record = journal.note(CARRIED, &CarriedNote { from, outputs, agents })?;
             for mail in unread_mail(shared) {
                 mail.accept(&journal)?;
+            }
+            if let Some(peers) = &shared.delegation.peers {
+                peers.take_over(&journal)?;
             }
             self.record_agent(&journal)?;
             if let Some(schedules) = &shared.schedules {

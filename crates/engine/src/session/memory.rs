@@ -10,13 +10,14 @@ mod consolidate;
 mod extract;
 mod session_note;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use centurion_config::agent_memory::{AgentMemory, MemoryText, NoteError};
 use centurion_config::settings::{MemorySettings, MemoryTask};
-use centurion_protocol::Role;
 use centurion_protocol::sdk::MemoryPaths;
+use centurion_protocol::{Role, SessionId};
 use thiserror::Error;
 
 use self::answer::AnswerError;
@@ -30,17 +31,30 @@ use crate::turn::internal_fork::{InternalFork, InternalForkError};
 /// The longest wait of an ending session for its memory tasks.
 const GRACE: Duration = Duration::from_mins(2);
 
-/// The memory of the main agent, and what is made of a session at its end.
+/// The most conversations that are kept until the process ends. Of more that were left, the last ones count.
+const MOST_CONVERSATIONS: usize = 8;
+
+/// The memory of the main agent, and what is made of its sessions when the process ends.
 pub(super) struct MainMemory {
     pub(super) notes: Arc<AgentMemory>,
     work: MemorySettings,
+    /// The conversations that `/clear` has left.
+    left: VecDeque<EndedConversation>,
+}
+
+/// A conversation in which something was said, with the session that it belongs to.
+struct EndedConversation {
+    session: SessionId,
+    point: Arc<ForkPoint>,
 }
 
 /// The memory tasks of a session that has ended. Dropping this value, or the future that carries it out, ends it at once.
 pub struct Remembering {
     shared: Arc<Shared>,
-    point: Arc<ForkPoint>,
-    memory: MainMemory,
+    notes: Arc<AgentMemory>,
+    work: MemorySettings,
+    /// Never empty. The last one comes last.
+    conversations: VecDeque<EndedConversation>,
 }
 
 /// The reason why something was not remembered.
@@ -70,7 +84,7 @@ impl MainMemory {
         let mut role = shared.permissions.role();
         role.memory = Some(notes.directory().to_owned());
         shared.permissions.confine(role);
-        Some(Self { notes: Arc::new(notes), work })
+        Some(Self { notes: Arc::new(notes), work, left: VecDeque::new() })
     }
 
     /// The section of the system prompt about the memory.
@@ -96,13 +110,26 @@ impl MainMemory {
         MemoryPaths { auto: self.notes.directory().display().to_string() }
     }
 
-    /// The memory tasks of the settings, if there is anything to remember.
-    pub(super) fn remembering(self, shared: &Arc<Shared>) -> Option<Remembering> {
+    /// Keeps the present conversation of the session until the process ends, if there is anything to remember in it.
+    pub(super) fn keep_conversation(&mut self, shared: &Shared) {
         if self.work.is_off() {
-            return None;
+            return;
         }
-        let point = shared.main_point().filter(|point| has_answer(point))?;
-        Some(Remembering { shared: Arc::clone(shared), point, memory: self })
+        let Some(point) = shared.main_point().filter(|point| has_answer(point)) else { return };
+        let session = shared.id();
+        self.left.retain(|conversation| conversation.session != session);
+        if self.left.len() == MOST_CONVERSATIONS {
+            self.left.pop_front();
+        }
+        self.left.push_back(EndedConversation { session, point });
+    }
+
+    /// The memory tasks of the settings, if there is anything to remember.
+    pub(super) fn remembering(mut self, shared: &Arc<Shared>) -> Option<Remembering> {
+        self.keep_conversation(shared);
+        let Self { notes, work, left: conversations } = self;
+        let shared = Arc::clone(shared);
+        (!conversations.is_empty()).then_some(Remembering { shared, notes, work, conversations })
     }
 }
 
@@ -119,25 +146,29 @@ impl Remembering {
     }
 
     async fn work(&self, doing: &mut &str, failures: &mut Vec<String>) {
-        let Self { shared, point, memory: MainMemory { notes, work } } = self;
-        let mut tell = |what: &str, done: Result<(), MemoryTaskError>| {
+        let Self { shared, notes, work, conversations } = self;
+        let mut tell = |what: &str, point: &ForkPoint, done: Result<(), MemoryTaskError>| {
             failures.extend(done.err().map(|error| format!("{what} failed: {error}")));
             // Other processes may have the transcript.
             if let Some(journal) = &point.journal {
                 journal.rest();
             }
         };
-        if let Some(task) = &work.session {
-            *doing = "the note on the session";
-            tell(doing, session_note::write(shared, point, notes, task).await);
+        for conversation in conversations {
+            let point = &conversation.point;
+            if let Some(task) = &work.session {
+                *doing = "the note on the session";
+                tell(doing, point, session_note::write(shared, conversation, notes, task).await);
+            }
+            if let Some(task) = &work.extraction {
+                *doing = "remembering the session";
+                tell(doing, point, extract::extract(shared, point, notes, task).await);
+            }
         }
-        if let Some(task) = &work.extraction {
-            *doing = "remembering the session";
-            tell(doing, extract::extract(shared, point, notes, task).await);
-        }
-        if let Some(task) = &work.consolidation {
+        if let (Some(task), Some(last)) = (&work.consolidation, conversations.back()) {
             *doing = "consolidating the notes";
-            tell(doing, consolidate::consolidate(shared, point, notes, task).await);
+            let point = &last.point;
+            tell(doing, point, consolidate::consolidate(shared, point, notes, task).await);
         }
     }
 }

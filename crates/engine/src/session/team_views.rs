@@ -177,8 +177,7 @@ fn config(shared: &Shared, team: &Team, view: &TeamView) -> Value {
         "name": name,
         "createdAt": created,
         "leadAgentId": format!("{LEAD}@{name}"),
-        // A team keeps the session that its process began with: the files of a team belong to one lead.
-        "leadSessionId": shared.delegation.builder.first_stamp.session,
+        "leadSessionId": shared.id(),
         "leadProcess": {"pid": std::process::id()},
         "members": members,
     });

@@ -26,14 +26,14 @@ fn lines(path: &Path) -> Vec<Value> {
 }
 
 /// What an agent's conversation has of what others said to it, in order.
-fn read_mail(path: &Path) -> Vec<String> {
+pub(crate) fn read_mail(path: &Path) -> Vec<String> {
     let lines = lines(path).into_iter();
     let mail = lines.filter(|it| it["type"] == "user" && it["origin"]["kind"] == "peer");
     let text = |line: Value| line["message"]["content"].as_str().unwrap().to_owned();
     mail.map(|line| text(line).lines().last().unwrap().to_owned()).collect()
 }
 
-fn later<F: Future>(future: F) -> F::Output {
+pub(crate) fn later<F: Future>(future: F) -> F::Output {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_all().start_paused(true).build().unwrap().block_on(future)
 }

@@ -275,6 +275,36 @@ async fn a_session_leaves_a_note_on_itself_if_the_settings_say_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_conversation_that_clear_left_is_remembered_as_its_own_session() {
+    let remembers = MemorySettings { session: Some(on(1.0)), ..MemorySettings::default() };
+    let (bench, notes) = ending(SESSION, &json!("About it\n\nSaid: ${re:SAYS-(\\w+)}"), remembers);
+    let start = Start::New(SeededWorld::new(bench.seed).session_id());
+    let watcher = Arc::<Watcher>::default();
+    let mut session = bench.open(start, None, &watcher).await;
+    let (handle, old) = (session.handle(), session.id());
+    let acting = async {
+        for (n, prompt) in ["SAYS-one", "/clear", "/clear", "SAYS-two"].iter().enumerate() {
+            handle.submit(SeededWorld::new(90).record_id(), vec![Block::text(*prompt)]);
+            let results =
+                |events: &[Value]| events.iter().filter(|it| it["type"] == "result").count();
+            watcher.until(|events, _| results(events) > n).await;
+        }
+        handle.close();
+    };
+    tokio::join!(session.run(), acting);
+    let new = session.id();
+    let remembering = session.remembering().unwrap();
+    drop(session);
+    assert_eq!(remembering.carry_out().await, Vec::<String>::new());
+    // The conversation in between holds nothing, and there is no note on it.
+    assert_eq!(std::fs::read_dir(notes.join("sessions")).unwrap().count(), 2);
+    for (id, said) in [(old, "Said: one"), (new, "Said: two")] {
+        let note = read(notes.join(format!("sessions/{id}.md")));
+        assert!(note.contains(said), "{note}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_will_help_later_is_extracted_and_added_to_the_notes() {
     // S-289
     let answer = json!(

@@ -14,12 +14,12 @@ use crate::hook_stage::Stage;
 use crate::skills::{bench, said, skill, talk};
 
 /// The session that a bench's runs begin with.
-fn first(bench: &Bench) -> SessionId {
+pub(crate) fn first(bench: &Bench) -> SessionId {
     SeededWorld::new(bench.seed).session_id()
 }
 
 /// What came of a session, seen as that of the session before `/clear`.
-fn before(bench: &Bench, told: &Told) -> Told {
+pub(crate) fn before(bench: &Bench, told: &Told) -> Told {
     Told { session: first(bench), transcript: bench.transcript(first(bench)), ..told.clone() }
 }
 
@@ -28,7 +28,7 @@ fn ids(events: &[&Value]) -> Vec<String> {
 }
 
 /// Resumes a session as another process would, whose ids are others.
-async fn resume(bench: Bench, told: &Told, prompt: &str) -> (Bench, Told) {
+pub(crate) async fn resume(bench: Bench, told: &Told, prompt: &str) -> (Bench, Told) {
     let bench = Bench { seed: bench.seed + 40, ..bench };
     let told = bench.resume(told, prompt).await;
     (bench, told)

@@ -3,8 +3,7 @@
 use centurion_config::agent_memory::{AgentMemory, NewNote, NoteKind};
 use centurion_config::settings::MemoryTask;
 
-use super::{MemoryTaskError, date, question, redacted};
-use crate::agent::fork_point::ForkPoint;
+use super::{EndedConversation, MemoryTaskError, date, question, redacted};
 use crate::agent::shared::Shared;
 use crate::turn::internal_fork::InternalForkError;
 
@@ -18,7 +17,7 @@ const LARGEST: usize = 16 * 1024;
 /// Writes the note, in the place of an earlier one on the same session.
 pub(super) async fn write(
     shared: &Shared,
-    point: &ForkPoint,
+    EndedConversation { session, point }: &EndedConversation,
     notes: &AgentMemory,
     task: &MemoryTask,
 ) -> Result<(), MemoryTaskError> {
@@ -32,5 +31,5 @@ pub(super) async fn write(
     }
     let description = description.trim_start_matches(['#', ' ']).to_owned();
     let note = NewNote { kind: NoteKind::Project, description, text: text.to_owned() };
-    Ok(notes.put_session_note(shared.id(), &note, &date(shared))?)
+    Ok(notes.put_session_note(*session, &note, &date(shared))?)
 }

@@ -92,6 +92,8 @@ impl Driver {
         self.known_servers.announced = Announcements::default();
         agent.end_skills();
         agent.forget_skill_texts();
+        let used = || self.journal.used_skills().into_iter().map(|skill| skill.name).collect();
+        agent.keep_skill_hooks(used);
         *agent.skill_view() = SkillView::default();
         let KeptWork { todos, plan } = KeptWork::take(&mut loaded);
         *agent.workspace.todos.lock() = todos;
