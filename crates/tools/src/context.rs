@@ -301,8 +301,10 @@ pub enum PlanVerdict {
     Approved,
     /// The lead of the agent's team has the plan and answers by a message; the text is the id of the request.
     Submitted(String),
-    /// Keep planning; the text gives the reason.
+    /// Keep planning; the text is what a person said about the plan.
     Rejected(String),
+    /// The plan was put before no one; the text gives the reason.
+    Refused(String),
 }
 
 /// A step in the life of a background shell.

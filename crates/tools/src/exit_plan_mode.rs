@@ -82,6 +82,9 @@ impl Tool for ExitPlanMode {
             PlanVerdict::Rejected(feedback) => Err(ToolError::Failed(format!(
                 "the plan was not approved, you are still planning. The person says: {feedback}"
             ))),
+            PlanVerdict::Refused(reason) => {
+                Err(ToolError::Failed(format!("the plan was not submitted: {reason}")))
+            }
         }
     }
 }

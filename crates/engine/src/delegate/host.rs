@@ -119,7 +119,7 @@ impl ReachedAgent {
             Some(earlier) => drop(team.propose_plan(&task.id, &earlier)),
             None => drop(team.close_plan(&task.id, &id)),
         }
-        Some(PlanVerdict::Rejected(fault))
+        Some(PlanVerdict::Refused(fault))
     }
 
     async fn put(&self, tool: &str, call: &ToolUseId, input: serde_json::Value) -> Reply {
@@ -199,11 +199,11 @@ impl Host for AgentHost {
     ) -> HostFuture<'a, PlanVerdict> {
         Box::pin(async move {
             let Some(reached) = self.reach() else {
-                return PlanVerdict::Rejected(NoAnswer::Ended.to_string());
+                return PlanVerdict::Refused(NoAnswer::Ended.to_string());
             };
             let permissions = &reached.agent.permissions;
             if permissions.mode() != Mode::Plan {
-                return PlanVerdict::Rejected("plan mode is not on".to_owned());
+                return PlanVerdict::Refused("plan mode is not on".to_owned());
             }
             if let Some(verdict) = reached.submit_plan(&plan) {
                 return verdict;
@@ -211,7 +211,7 @@ impl Host for AgentHost {
             // No agent below a planner writes, even if a person approves it (invariant I-1).
             if permissions.must_plan() {
                 let reason = "you work for an agent that plans: put your plan into your report";
-                return PlanVerdict::Rejected(reason.to_owned());
+                return PlanVerdict::Refused(reason.to_owned());
             }
             match reached.put("ExitPlanMode", call, json!({"plan": plan})).await {
                 Reply::Allowed { .. } => {
@@ -222,7 +222,7 @@ impl Host for AgentHost {
                 Reply::Denied { reason, .. } | Reply::HostDenied { reason, .. } => {
                     PlanVerdict::Rejected(reason)
                 }
-                Reply::Cancelled => PlanVerdict::Rejected(NoAnswer::Withdrawn.to_string()),
+                Reply::Cancelled => PlanVerdict::Refused(NoAnswer::Withdrawn.to_string()),
             }
         })
     }

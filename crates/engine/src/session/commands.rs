@@ -102,7 +102,7 @@ impl Session {
                 self.driver.keep_end(run);
                 ask_model::ask_aside(shared, question, cancel).await
             }
-            ("cd", path) => self.change_directory(path).await,
+            ("cd", path) => self.change_directory(path, cancel).await,
             ("clear", "") => self.clear(run, item, cancel).await?,
             ("context", "") => CommandEnd::Said(self.context()),
             ("cost" | "usage", "") => CommandEnd::Said(show::cost(shared)),

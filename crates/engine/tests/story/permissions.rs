@@ -104,6 +104,22 @@ async fn a_person_decides_and_may_change_the_input() {
     assert_eq!(*person.asked.lock(), ["Write"]);
 }
 
+/// What the program itself refuses is not told as the words of a person.
+#[tokio::test]
+async fn a_plan_outside_of_planning_is_put_before_no_user_and_none_is_said_to_have_refused_it() {
+    let person = person(|_| Reply::Allowed { input: None, remember: Vec::new() });
+    let steps = json!([[{"tool": "ExitPlanMode", "input": {"plan": "1. do it"}}], "done"]);
+    let bench =
+        Bench { answerer: Some(Arc::clone(&person) as Arc<dyn Answerer>), ..Bench::says(&steps) };
+    let told = bench.run("plan").await;
+    let (text, is_error) = &told.results()[0];
+    assert!(
+        *is_error && text.ends_with("the plan was not submitted: plan mode is not on"),
+        "{text}"
+    );
+    assert!(person.asked.lock().is_empty());
+}
+
 #[tokio::test]
 async fn a_no_that_interrupts_stops_the_run() {
     let person = person(|_| Reply::Denied { reason: "stop this".into(), interrupt: true });

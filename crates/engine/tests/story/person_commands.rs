@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use centurion_permissions::Mode;
+use centurion_engine::{Answerer, Ask, Reply};
+use centurion_permissions::{Mode, Rule, RuleOrigin};
 use centurion_protocol::{Block, SeededWorld, World};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::agent_stage::field;
 use crate::bench::Bench;
+use crate::permissions::person;
 use crate::skills::{said, talk};
 
 fn read(path: &str) -> Value {
@@ -90,6 +92,63 @@ async fn a_person_moves_the_commands_of_the_main_agent_and_it_is_told() {
     std::os::unix::fs::symlink("/", bench.project().join("out")).unwrap();
     let told = bench.run("/cd out").await;
     assert!(errors(&told, 0)[0].as_str().unwrap().contains("is outside of"), "{:?}", told.result());
+}
+
+/// A bench with directories `sub`, `sub/deep` and `live`, and rules for them.
+fn with_entry_rules(kind: &'static str, rules: &'static str) -> Bench {
+    let mut bench = Bench::cast(&json!({"lead": ["here"]}));
+    std::fs::create_dir_all(bench.project().join("sub/deep")).unwrap();
+    std::fs::create_dir(bench.project().join("live")).unwrap();
+    std::os::unix::fs::symlink("live", bench.project().join("alias")).unwrap();
+    bench.also(move |options| {
+        let rules = Rule::parse_list(rules, &RuleOrigin::Flag).unwrap().into();
+        let policy = &mut options.permission.policy;
+        match kind {
+            "deny" => policy.deny = rules,
+            "ask" => policy.ask = rules,
+            _ => policy.allow = rules,
+        }
+    });
+    bench
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_say_which_directories_a_person_may_enter() {
+    for (kind, rules, command, refused) in [
+        ("deny", "Cd(/live)", "/cd live", Some("live: ")),
+        ("deny", "Cd(/live)", "/cd alias", Some("live: ")),
+        ("deny", "Cd(/live)", "/cd sub", None),
+        ("allow", "Cd(/sub)", "/cd sub", None),
+        ("allow", "Cd(/sub)", "/cd sub/deep", Some("sub/deep: ")),
+        ("allow", "Cd(/sub)", "/cd live", Some("live: ")),
+        ("allow", "Cd(/sub)", "/cd alias", Some("live: ")),
+        ("ask", "Cd(/live)", "/cd live", Some("no user can be asked")),
+    ] {
+        let told = with_entry_rules(kind, rules).run(command).await;
+        match refused {
+            None => assert!(told.result()["result"].as_str().unwrap().starts_with("Commands run")),
+            Some(words) => {
+                let said = errors(&told, 0);
+                assert!(
+                    said[0].as_str().unwrap().contains(words),
+                    "{kind} {rules} {command}: {said}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_is_asked_where_a_rule_asks_before_a_directory_is_entered() {
+    let yes = |_: &Ask| Reply::Allowed { input: None, remember: Vec::new() };
+    let no = |_: &Ask| Reply::Denied { reason: "not there".to_owned(), interrupt: false };
+    for (person, said) in [(person(yes), "Commands run in"), (person(no), "live: not there")] {
+        let mut bench = with_entry_rules("ask", "Cd(/live)");
+        bench.answerer = Some(Arc::clone(&person) as Arc<dyn Answerer>);
+        let told = bench.run("/cd live").await;
+        assert!(told.result().to_string().contains(said), "{:?}", told.result());
+        assert_eq!(*person.asked.lock(), ["Cd"]);
+    }
 }
 
 #[tokio::test(start_paused = true)]
