@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use centurion_engine::{Answerer, BUILT_IN_COMMANDS, Handle, Options, Session, View};
 use centurion_protocol::{Env, SystemWorld, World};
@@ -35,7 +36,13 @@ use crate::sessions;
 use crate::setup::{self, Lasting, SessionIo};
 use crate::signals::Signals;
 use crate::surroundings::Surroundings;
-use crate::trust;
+use crate::trust::Brought;
+
+/// The longest wait for a terminal that takes nothing, at the end.
+const LEAVING: Duration = Duration::from_secs(3);
+
+/// The time in which the terminal begins with what it is asked for.
+const SOON: Duration = Duration::from_millis(50);
 
 /// The exit code of a program that Ctrl+C ends.
 const INTERRUPTED: u8 = 130;
@@ -222,7 +229,11 @@ async fn show(
         }
     }
     output::divert(None);
-    app.leave().await?;
+    // A terminal that takes nothing keeps no one from leaving; what it is owed comes from the keeper.
+    match tokio::time::timeout(LEAVING, app.leave()).await {
+        Ok(written) => written?,
+        Err(_takes_nothing) => {}
+    }
     let terminal = app.into_terminal();
     Ok((left?, terminal))
 }

@@ -162,6 +162,13 @@ impl Tty {
         code
     }
 
+    /// Does something while the terminal takes nothing that is written, as behind a connection that stalls.
+    pub(crate) fn stalled<R>(&mut self, act: impl FnOnce(&mut Child) -> R) -> R {
+        // The reader waits to show its last piece, and reads no more.
+        let _seen = self.seen.0.lock();
+        act(&mut self.child)
+    }
+
     /// Tells whether the modes of the program are set.
     pub(crate) fn is_raw(&self) -> bool {
         settings(&self.slave) != self.before

@@ -87,6 +87,31 @@ fn signals_leave_the_terminal_as_it_was_with_their_own_exit_codes() {
     }
 }
 
+/// A terminal that takes nothing holds up no agent and no end, and gets what it is owed when it takes bytes again.
+#[test]
+fn behind_a_connection_that_stalls_agents_work_and_signals_end_the_program() {
+    for signal in ["-TERM", "-HUP", "-KILL"] {
+        let loud = bash("head -c 60000 /dev/zero | tr '\\0' x; echo; touch done");
+        let mut steps: Vec<serde_json::Value> = Vec::new();
+        for _ in 0..4 {
+            steps.push(json!(["many words here.\n\n".repeat(600), loud.clone()]));
+        }
+        steps.push(json!([bash("touch finished")]));
+        steps.push(json!("all of it is done"));
+        let stage = Stage::new(&json!({ "lead": steps }));
+        let finished = stage.program.scratch.project().join("finished");
+        let mut tty = open(&stage, &["--allowedTools", "Bash"]);
+        tty.send("@@lead\r");
+        tty.see("many words");
+        tty.stalled(|child| {
+            crate::program::eventually("the last call", || finished.exists().then_some(()));
+            crate::program::signal(child, signal);
+            crate::program::eventually("the end", || child.try_wait().unwrap());
+        });
+        tty.assert_restored();
+    }
+}
+
 #[test]
 fn an_editor_has_the_terminal_as_it_was_and_its_text_comes_back() {
     let stage = Stage::new(&json!({}));
