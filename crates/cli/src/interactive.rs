@@ -16,12 +16,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use centurion_engine::{Answerer, BUILT_IN_COMMANDS, Handle, Options, Session, View};
+use centurion_config::Problem;
+use centurion_engine::{
+    Answerer, BUILT_IN_COMMANDS, COMMAND_ALIASES, Handle, Options, Session, View,
+};
 use centurion_protocol::{Env, SystemWorld, World};
 use centurion_tools::guard;
 use centurion_tui::{
-    App, AskKind, AskNumber, Asked, Capabilities, CommandHint, Effect, ExitChoice, Fact, Happening,
-    Input, KEEPER_ARGUMENT, KeeperProgram, Key, KeyCode, Look, Model, Surfaces, Terminal,
+    App, AskKind, AskNumber, Asked, Capabilities, CommandHint, Effect, ExitChoice, Fact, FileLine,
+    Happening, Input, KEEPER_ARGUMENT, KeeperProgram, Key, KeyCode, Look, Model, Surfaces, Terminal,
     TerminalFront, TerminalOptions,
 };
 
@@ -36,7 +39,7 @@ use crate::sessions;
 use crate::setup::{self, Lasting, SessionIo};
 use crate::signals::Signals;
 use crate::surroundings::Surroundings;
-use crate::trust::Brought;
+use crate::trust::TrustQuestion;
 
 /// The longest wait for a terminal that takes nothing, at the end.
 const LEAVING: Duration = Duration::from_secs(3);
@@ -47,7 +50,7 @@ const SOON: Duration = Duration::from_millis(50);
 /// The exit code of a program that Ctrl+C ends.
 const INTERRUPTED: u8 = 130;
 
-/// Said behind the reason where no model can be reached.
+/// Shown where no model can be reached; the reason stands above it.
 const NO_MODEL: &str = "No model answers yet. Set `ANTHROPIC_API_KEY` (or `OPENAI_API_KEY`), or start a model server on this machine \
     such as Ollama, and start again.\n\nTo see agents at work without a key or a network: `centurion demo --interactive`";
 
@@ -142,7 +145,7 @@ async fn one_session(
     let surroundings = surroundings.configured_by(args.project_config_root.as_deref())?;
     let kept = TerminalFiles::new(&surroundings);
     let mut model = Model::default();
-    model.set_commands(BUILT_IN_COMMANDS.iter().map(hint).chain(own_commands()).collect());
+    model.set_commands(with_aliases(BUILT_IN_COMMANDS.iter().map(hint).chain(own_commands())));
     model.set_history(kept.history());
     if args.format.ax_screen_reader {
         model.set_plain();
@@ -230,9 +233,8 @@ async fn show(
     }
     output::divert(None);
     // A terminal that takes nothing keeps no one from leaving; what it is owed comes from the keeper.
-    match tokio::time::timeout(LEAVING, app.leave()).await {
-        Ok(written) => written?,
-        Err(_takes_nothing) => {}
+    if let Ok(written) = tokio::time::timeout(LEAVING, app.leave()).await {
+        written?;
     }
     let terminal = app.into_terminal();
     Ok((left?, terminal))
@@ -260,9 +262,9 @@ async fn play(
     desk: &ProgramDesk,
     first: Option<String>,
 ) -> anyhow::Result<()> {
-    let mut configuration = Configuration::load(surroundings, &args.settings)?;
-    if asks_for_trust(&configuration, surroundings, front).await? {
-        trust::grant(surroundings)?;
+    let mut configuration = readable_configuration(args, surroundings, front).await?;
+    if let Some(brought) = asks_for_trust(&configuration, surroundings, front).await? {
+        brought.grant(surroundings)?;
         configuration = Configuration::load(surroundings, &args.settings)?;
     }
     configuration.warn();
@@ -307,7 +309,6 @@ async fn open(
 ) -> anyhow::Result<Session> {
     let model = options.model.name().to_owned();
     let window = options.model.info(&model).context_window;
-    let is_without_model = model == ABSENT;
     let session = Session::open(options).await?;
     let handle = session.handle();
     front.happens(Happening::Fact(Fact::Opened {
@@ -317,9 +318,6 @@ async fn open(
         cwd: surroundings.cwd.display().to_string(),
         window,
     }));
-    if is_without_model {
-        front.happens(Happening::Fact(Fact::Said(NO_MODEL.to_owned())));
-    }
     front.happens(Happening::Fact(Fact::Commands(commands(&handle))));
     front.attach(handle);
     Ok(session)
@@ -336,6 +334,7 @@ fn hint(command: &centurion_engine::BuiltInCommand) -> CommandHint {
 /// The commands that the terminal carries out itself.
 fn own_commands() -> impl Iterator<Item = CommandHint> {
     [
+        ("background", "", "Let calls that are waited for continue in the background"),
         ("branch", "", "Continue in a copy of this session"),
         ("config", "[word]", "Search the settings: what counts, and who set it"),
         ("copy", "[n]", "Copy the last answer, or an earlier one"),
@@ -343,6 +342,7 @@ fn own_commands() -> impl Iterator<Item = CommandHint> {
         ("doctor", "", "Show settings, their problems, and what this machine can do"),
         ("effort", "[level]", "Choose how much the model works on an answer"),
         ("exit", "", "Leave"),
+        ("fork", "", "The same as /branch"),
         ("keybindings", "", "Change your keys in your editor"),
         ("list-agents", "", "List the agents of this session: view, focus, stop"),
         ("plan", "[what]", "Plan first: nothing changes until you approve"),
@@ -374,7 +374,19 @@ fn commands(handle: &Handle) -> Vec<CommandHint> {
         about: command.description,
         arguments: command.argument_hint,
     });
-    of_session.chain(own_commands()).collect()
+    with_aliases(of_session.chain(own_commands()))
+}
+
+/// Commands, and the other names that people know some of them by, where no command has such a name itself.
+fn with_aliases(commands: impl Iterator<Item = CommandHint>) -> Vec<CommandHint> {
+    let mut commands: Vec<CommandHint> = commands.collect();
+    for (name, meant) in COMMAND_ALIASES {
+        if commands.iter().all(|it| it.name != name) {
+            let about = format!("The same as /{meant}");
+            commands.push(CommandHint { name: name.to_owned(), about, arguments: String::new() });
+        }
+    }
+    commands
 }
 
 /// Offers the demo where no model can be reached; never ends.
@@ -394,23 +406,55 @@ async fn offer_demo(is_without_model: bool, front: &TerminalFront) {
     std::future::pending::<()>().await;
 }
 
-/// Asks whether to trust a folder that brings something that loosens or runs; the answer.
+/// Reads the settings. Where a file cannot be read nothing runs, for rules that deny something may be in it: a person may mend
+/// it first. If they do not, the error is that of every run.
+async fn readable_configuration(
+    args: &RunArgs,
+    surroundings: &Surroundings,
+    front: &Arc<TerminalFront>,
+) -> anyhow::Result<Configuration> {
+    loop {
+        let configuration = Configuration::load(surroundings, &args.settings)?;
+        let unread: Vec<&Problem> = configuration.settings.unread_files().collect();
+        let Some(first) = unread.first() else { return Ok(configuration) };
+        let (path, line) = (first.path.display().to_string(), first.line.unwrap_or(1));
+        let why = "Nothing runs: rules that deny something may be in a file that cannot be read.";
+        let mut lines = vec![why.to_owned()];
+        lines.extend(unread.iter().map(ToString::to_string));
+        let choices =
+            ["leave".to_owned(), format!("open {path} in your editor"), "read it again".to_owned()];
+        let title = "Settings that cannot be read".to_owned();
+        let kind = AskKind::Choice { title, lines, choices: choices.into() };
+        let asked = Asked { number: AskNumber(0), call: None, agent: None, path: Vec::new(), kind };
+        let answer = front.ask(asked).await;
+        match answer.and_then(|answer| answer["chosen"].as_u64()) {
+            Some(1) => {
+                front.wants(Effect::OpenFile(FileLine { path, line }));
+                // The editor has the terminal, and this thread, until it ends.
+                tokio::time::sleep(SOON).await;
+            }
+            Some(2) => {}
+            _ => return Ok(configuration),
+        }
+    }
+}
+
+/// Asks whether to trust a folder that brings something that loosens or runs; what it brings, if a person said yes.
 async fn asks_for_trust(
     configuration: &Configuration,
     surroundings: &Surroundings,
     front: &Arc<TerminalFront>,
-) -> anyhow::Result<bool> {
+) -> anyhow::Result<Option<TrustQuestion>> {
     use centurion_config::trust::TrustState;
     if matches!(configuration.trust_state(), TrustState::Trusted(_)) {
-        return Ok(false);
+        return Ok(None);
     }
-    let brought = trust::differences(&configuration.trust, surroundings)?;
-    if brought.is_empty() {
-        return Ok(false);
-    }
+    let Some(brought) = TrustQuestion::look(&configuration.trust, surroundings)? else {
+        return Ok(None);
+    };
     let mut lines =
         vec![format!("{} brings what loosens rules or runs programs:", surroundings.cwd.display())];
-    lines.extend(brought.iter().map(|line| format!("  {line}")));
+    lines.extend(brought.lines.iter().cloned());
     let choices =
         ["continue without it", "trust it: all of the above counts, later changes do not"];
     let kind = AskKind::Choice {
@@ -420,5 +464,5 @@ async fn asks_for_trust(
     };
     let asked = Asked { number: AskNumber(0), call: None, agent: None, path: Vec::new(), kind };
     let answer = front.ask(asked).await;
-    Ok(answer.is_some_and(|answer| answer["chosen"] == 1))
+    Ok(answer.is_some_and(|answer| answer["chosen"] == 1).then_some(brought))
 }

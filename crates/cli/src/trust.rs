@@ -109,12 +109,7 @@ pub(crate) fn grant(surroundings: &Surroundings) -> anyhow::Result<String> {
     let (mut trust, key) = (open_trust(surroundings)?, TrustKey::of(&surroundings.cwd));
     let found = look(surroundings);
     let before = trust.difference(&key, &found, &without_secrets).unwrap_or_default();
-    let kept =
-        trust.grant(&key, &found, &without_secrets).context("the answer could not be kept")?;
-    anyhow::ensure!(
-        kept == AnswerStorage::Stored,
-        "the home directory cannot be trusted: too much lies below it"
-    );
+    keep(&mut trust, &key, &found)?;
     let mut text = format!("{}: trusted\n", key.path().display());
     for line in lines(&before) {
         let _ = writeln!(text, "  accepted: {line}");
@@ -140,6 +135,52 @@ pub(crate) fn differences(
         TrustState::Parent(_) | TrustState::Untrusted => found.without_links_out(),
     };
     Ok(lines(&trust.difference(&key, &found, &without_secrets)?))
+}
+
+/// The most lines of what a folder brings that are shown at its first start.
+const MOST_SHOWN: usize = 2_000;
+
+/// The powers that a folder brings, as they are put before a person at the first start.
+pub(crate) struct TrustQuestion {
+    key: TrustKey,
+    found: Survey,
+    /// Each item with what it says.
+    pub(crate) lines: Vec<String>,
+}
+
+impl TrustQuestion {
+    /// Looks at a folder that is not trusted; `None` if it brings nothing. A person who did not ask for it is shown nothing
+    /// from elsewhere.
+    pub(crate) fn look(trust: &Trust, surroundings: &Surroundings) -> anyhow::Result<Option<Self>> {
+        let key = TrustKey::of(&surroundings.cwd);
+        let found = look(surroundings).without_links_out();
+        let difference = trust.difference(&key, &found, &without_secrets)?;
+        let there = difference.changes.iter().filter(|change| change.after.is_some());
+        let texts: Vec<String> = there.map(shown).collect();
+        let all = texts.iter().flat_map(|text| text.trim_start_matches('\n').lines());
+        let mut lines: Vec<String> = all.clone().take(MOST_SHOWN).map(str::to_owned).collect();
+        let more = all.count() - lines.len();
+        if more > 0 {
+            lines.push(format!("{more} more lines: `centurion trust status` shows all of them"));
+        }
+        Ok((!lines.is_empty()).then_some(Self { key, found, lines }))
+    }
+
+    /// Trusts the folder with what was shown, and with nothing that came meanwhile.
+    pub(crate) fn grant(&self, surroundings: &Surroundings) -> anyhow::Result<()> {
+        let mut trust = open_trust(surroundings)?;
+        keep(&mut trust, &self.key, &self.found)
+    }
+}
+
+/// Keeps the answer that a folder is trusted.
+fn keep(trust: &mut Trust, key: &TrustKey, found: &Survey) -> anyhow::Result<()> {
+    let kept = trust.grant(key, found, &without_secrets).context("the answer could not be kept")?;
+    anyhow::ensure!(
+        kept == AnswerStorage::Stored,
+        "the home directory cannot be trusted: too much lies below it"
+    );
+    Ok(())
 }
 
 /// Added and changed items, in one line each.

@@ -112,4 +112,4 @@ pub use turn::hooks::HookHost;
 pub use turn::internal_fork::InternalForkError;
 pub use turn::message_breakdown::MessageBreakdown;
 pub use turn::model_switch::SwitchRefused;
-pub use turn::typed_command::{BUILT_IN_COMMANDS, BuiltInCommand};
+pub use turn::typed_command::{BUILT_IN_COMMANDS, BuiltInCommand, COMMAND_ALIASES};

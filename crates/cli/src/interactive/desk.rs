@@ -33,29 +33,29 @@ const MOST_OUTPUT: u64 = 256 * 1024;
 
 /// The text behind `?`.
 const KEYS: &str = "\
-enter            send; while it works: next, between two calls
-ctrl+x enter     later: after the turn
-ctrl+x ctrl+s    now: stops the turn for it
-up               takes back what was not read; else older prompts
-alt+enter ctrl+j new line (also \\ enter)
-esc              closes what is open, else ends your own `!` command, else stops this turn only
-esc esc          clears the draft into the history; on an empty one: /rewind
-ctrl+c           the same; twice on an empty prompt leaves
-ctrl+d           leaves on an empty prompt
-ctrl+g           the draft in your editor
-ctrl+s           puts the draft aside, and back
-ctrl+r           searches earlier prompts
-ctrl+v           the image that was copied last
-alt+p alt+t      the model; whether it thinks
-down             the tree of agents: enter focus, b background and back, x x stop
-ctrl+x down      the tree from anywhere; in focus ctrl+x and an arrow: siblings, parent
-alt+a            the oldest question
-ctrl+b           lets waiting calls continue in the background
-ctrl+x ctrl+k    twice: stops all agents in the background
-ctrl+t           to-dos, agents and shells: enter view, m message, f wait for it, x x stop
-ctrl+o           the whole transcript
-pgup pgdn        what was printed, in fullscreen (/tui); the wheel, too
-shift+tab        manual, accept edits, plan
+enter             send; while it works: next, between two calls
+ctrl+x enter      later: after the turn
+ctrl+x ctrl+s     now: stops the turn for it
+up                takes back what was not read; else older prompts
+alt+enter ctrl+j  new line (also \\ enter)
+esc               closes what is open, else ends your own `!` command, else stops this turn only
+esc esc           clears the draft into the history; on an empty one: /rewind
+ctrl+c            the same; twice on an empty prompt leaves
+ctrl+d            leaves on an empty prompt
+ctrl+g            the draft in your editor
+ctrl+s            puts the draft aside, and back
+ctrl+r            searches earlier prompts
+ctrl+v            the image that was copied last
+alt+p alt+t       the model; whether it thinks
+down              the tree of agents: enter focus, b background and back, x x stop
+ctrl+x down       the tree from anywhere; in focus ctrl+x and an arrow: siblings, parent
+alt+a             the oldest question
+ctrl+b            lets waiting calls continue in the background
+ctrl+x ctrl+k     twice: stops all agents in the background
+ctrl+t            to-dos, agents and shells: enter view, m message, f wait for it, x x stop
+ctrl+o            the whole transcript
+pgup pgdn         what was printed, in fullscreen (/tui); the wheel, too
+shift+tab         manual, accept edits, plan
 / commands       @ files and agents       ! a shell command of your own";
 
 /// The settings of the terminal: vi keys, no motion, a slow connection, a status line of the user's, colours, screen.
@@ -406,7 +406,14 @@ async fn own_output(command: &str, cwd: &Path) -> String {
     };
     let mut own = tokio::process::Command::new(program);
     own.args(arguments).current_dir(cwd);
-    output_of(own).await.0
+    let text = output_of(own).await.0;
+    if name == "sandbox" { sections(&text, &["Sandbox", "Bounds"]) } else { text }
+}
+
+/// The sections of a text whose titles begin with these words.
+fn sections(text: &str, titles: &[&str]) -> String {
+    let wanted = |section: &&str| titles.iter().any(|title| section.starts_with(title));
+    text.split("\n\n").filter(wanted).collect::<Vec<_>>().join("\n\n")
 }
 
 async fn output_of(mut command: tokio::process::Command) -> (String, bool) {

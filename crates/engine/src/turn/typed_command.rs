@@ -69,12 +69,13 @@ pub const BUILT_IN_COMMANDS: &[BuiltInCommand] = &[
     built_in("usage", "", "Show what the session has cost, by model"),
 ];
 
-/// Other names that people know commands by, where no skill has them.
-const ALIASES: [(&str, &str); 3] = [("bashes", "tasks"), ("new", "clear"), ("reset", "clear")];
+/// Other names that people know commands by, where no skill has them, with the commands that they mean.
+pub const COMMAND_ALIASES: [(&str, &str); 3] =
+    [("bashes", "tasks"), ("new", "clear"), ("reset", "clear")];
 
 /// The command that another name means.
 fn alias(name: &str) -> Option<&'static str> {
-    ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, command)| *command)
+    COMMAND_ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, command)| *command)
 }
 
 /// Tells whether the program carries out a command of this name.

@@ -17,6 +17,18 @@ fn holds(stage: &Stage, file: &str, text: &str) -> String {
 }
 
 #[test]
+fn people_may_use_the_other_names_of_commands() {
+    let stage = Stage::new(&json!({"lead": ["never"]}));
+    let mut tty = open(&stage, &[]);
+    tty.send("/bashes\r");
+    tty.see("there are no tasks");
+    // A longer name that begins with it is not taken instead.
+    tty.send("/new\r");
+    tty.see("› /new");
+    assert!(!tty.everything().contains("there is no command"), "{}", tty.everything());
+}
+
+#[test]
 fn a_session_is_found_by_what_was_said_in_it_with_its_end_and_who_was_interrupted() {
     // Failure 21: sessions missing.
     let stage = Stage::new(&json!({

@@ -1,5 +1,7 @@
 //! The first minutes: without a model, before a folder that wants trust, the demo, the first CLAUDE.md.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::json;
 
 use super::tty::Tty;
@@ -49,6 +51,7 @@ fn a_folder_that_loosens_rules_asks_for_trust_at_the_first_start_only() {
     let mut tty = start();
     let screen = tty.see("Trust this folder?");
     assert!(screen.contains(".claude/settings.json, permissions.allow"), "{screen}");
+    assert!(screen.contains("Bash(make *)"), "what the rule allows is shown: {screen}");
     tty.read_dialog();
     // Enter takes the marked choice, which is the harmless one.
     tty.send("\r");
@@ -63,6 +66,62 @@ fn a_folder_that_loosens_rules_asks_for_trust_at_the_first_start_only() {
     let mut tty = start();
     explain(&mut tty, "Bash(make check): allowed");
     assert!(!tty.everything().contains("Trust this folder?"));
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_mended_in_the_editor_before_anything_runs() {
+    let stage = Stage::new(&json!({}));
+    let (project, home) = (stage.program.scratch.project(), stage.program.scratch.home());
+    std::fs::create_dir_all(home.join(".claude")).unwrap();
+    let settings = home.join(".claude/settings.json");
+    std::fs::write(&settings, "{\n  \"permissions\": {\"deny\": [}\n}").unwrap();
+    let editor = project.join("editor.sh");
+    let script = "#!/bin/sh\necho \"$@\" > opened\necho '{}' > \"$HOME/.claude/settings.json\"\n";
+    std::fs::write(&editor, script).unwrap();
+    std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let start = || {
+        let mut command = stage.program.command(["--model", stage.model()]);
+        command.env("EDITOR", &editor);
+        Tty::start(&command)
+    };
+    let mut tty = start();
+    let screen = tty.see("read it again");
+    assert!(screen.contains("settings.json:2"), "{screen}");
+    tty.read_dialog();
+    // Enter takes the marked choice: nothing is changed, and the error is that of every run.
+    tty.send("\r");
+    assert_eq!(tty.assert_restored(), Some(1));
+    assert!(tty.everything().contains("so nothing runs"), "{}", tty.everything());
+    let mut tty = start();
+    tty.see("read it again");
+    tty.read_dialog();
+    tty.send("2");
+    tty.see("script:");
+    let opened = std::fs::read_to_string(project.join("opened")).unwrap();
+    assert!(opened.contains("settings.json"), "{opened}");
+    tty.send("\x04");
+    tty.assert_restored();
+}
+
+/// A person accepts what they were shown, whatever stands in the files when they answer.
+#[test]
+fn what_comes_while_a_person_reads_is_not_trusted_with_the_rest() {
+    let stage = Stage::new(&json!({}));
+    let project = stage.program.scratch.project();
+    std::fs::create_dir_all(project.join(".claude")).unwrap();
+    let rules = |rules: &[&str]| {
+        let settings = json!({"permissions": {"allow": rules}});
+        std::fs::write(project.join(".claude/settings.json"), settings.to_string()).unwrap();
+    };
+    rules(&["Bash(make *)"]);
+    let mut tty = Tty::start(&stage.program.command(["--model", stage.model()]));
+    tty.see("Bash(make *)");
+    rules(&["Bash(make *)", "Bash(rm *)"]);
+    tty.read_dialog();
+    tty.send("2");
+    tty.see("script:");
+    tty.send("/permissions Bash(rm -rf src)\r");
+    tty.see("Bash(rm -rf src): asked about");
 }
 
 #[test]
