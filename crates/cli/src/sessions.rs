@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use anyhow::Context;
-use centurion_config::paths::Dirs;
+use centurion_config::paths::{Dirs, project_slug};
 use centurion_journal::{Glance, MOST_TRANSCRIPT};
 use centurion_protocol::{Block, Role, SessionId, Timestamp, ToolResultContent, bounded};
 use clap::{Parser, Subcommand};
@@ -70,12 +70,12 @@ pub(crate) fn run(args: &SessionsArgs) -> anyhow::Result<ExitCode> {
             return rewind::run(rewind, &path, args.json, &output);
         }
         Some(SessionsAction::List) | None => {
-            let places = if args.all {
-                all_projects(&surroundings.dirs)
+            let all = if args.all {
+                newest_first(&all_projects(&surroundings.dirs))
             } else {
-                surroundings.dirs.project_dirs(&surroundings.cwd)
+                of_project(&surroundings.dirs, &surroundings.cwd).collect()
             };
-            list(&places, args.json, &output);
+            list(all, args.json, &output);
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -94,7 +94,7 @@ pub(crate) fn file_history(transcript: &Path) -> PathBuf {
 
 /// The transcript of a session of this directory.
 pub(crate) fn find_here(dirs: &Dirs, cwd: &Path, id: SessionId) -> Option<PathBuf> {
-    find_in(dirs.project_dirs(cwd), id)
+    find_in(dirs.project_dirs(cwd), id).filter(|path| is_of_project(path, cwd))
 }
 
 /// The transcript of a session: of this directory, or else of any other.
@@ -114,10 +114,9 @@ fn all_projects(dirs: &Dirs) -> Vec<PathBuf> {
 
 /// The error for a user who wants to resume without saying what.
 pub(crate) fn which(dirs: &Dirs, cwd: &Path) -> anyhow::Error {
-    let mut all = transcripts(&dirs.project_dirs(cwd));
-    all.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
-    let newest =
-        all.into_iter().take(5).filter_map(|(id, path, modified)| summary(id, path, modified));
+    let newest = of_project(dirs, cwd)
+        .take(5)
+        .filter_map(|(id, path, modified)| summary(id, path, modified));
     let help: Vec<String> = newest
         .map(|session| format!("\nhelp: --resume {}  {}", session.id, session.title))
         .collect();
@@ -164,29 +163,39 @@ pub(crate) struct ListedSession {
 
 /// All sessions of a directory, newest first.
 pub(crate) fn here(dirs: &Dirs, cwd: &Path) -> Vec<ListedSession> {
-    at_a_glance(&dirs.project_dirs(cwd))
+    of_project(dirs, cwd).filter_map(at_a_glance).collect()
 }
 
 /// All sessions of all directories, newest first.
 pub(crate) fn everywhere(dirs: &Dirs) -> Vec<ListedSession> {
-    at_a_glance(&all_projects(dirs))
+    newest_first(&all_projects(dirs)).into_iter().filter_map(at_a_glance).collect()
 }
 
-fn at_a_glance(places: &[PathBuf]) -> Vec<ListedSession> {
-    let mut all = transcripts(places);
-    all.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
-    let short = |(id, path, modified): (SessionId, PathBuf, SystemTime)| {
-        let Glance { bytes, title, cwd, branch } = Glance::at(&path)?;
-        Some(ListedSession { id, path, modified, title, bytes, cwd, branch })
-    };
-    all.into_iter().filter_map(short).collect()
+fn at_a_glance((id, path, modified): Transcript) -> Option<ListedSession> {
+    let Glance { bytes, title, cwd, branch, .. } = Glance::at(&path)?;
+    Some(ListedSession { id, path, modified, title, bytes, cwd, branch })
 }
 
 /// The session of a directory that was written last.
 pub(crate) fn newest(dirs: &Dirs, cwd: &Path) -> Option<(SessionId, PathBuf)> {
-    let all = transcripts(&dirs.project_dirs(cwd));
-    let newest = all.into_iter().max_by_key(|(.., modified)| *modified)?;
-    Some((newest.0, newest.1))
+    of_project(dirs, cwd).next().map(|(id, path, _)| (id, path))
+}
+
+/// The transcripts of the sessions that belong to a directory, newest first. Several directories may have one name among
+/// the places of sessions.
+fn of_project(dirs: &Dirs, cwd: &Path) -> impl Iterator<Item = Transcript> {
+    let all = newest_first(&dirs.project_dirs(cwd)).into_iter();
+    all.filter(move |(_, path, _)| is_of_project(path, cwd))
+}
+
+/// Whether a session at the place of a directory began there, and not in another directory of the same name. One that
+/// was brought from a place of another name, such as a fork, belongs to the directory in which it was last.
+fn is_of_project(transcript: &Path, directory: &Path) -> bool {
+    let Some(glance) = Glance::at(transcript) else { return true };
+    let name = project_slug(directory);
+    let mut places = [&glance.cwd, &glance.last_cwd].into_iter().map(Path::new);
+    let Some(place) = places.find(|place| project_slug(place) == name) else { return true };
+    place == directory || place.canonicalize().is_ok_and(|real| real == directory)
 }
 
 fn subdirectories(dir: &Path) -> Vec<PathBuf> {
@@ -194,7 +203,16 @@ fn subdirectories(dir: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-fn transcripts(places: &[PathBuf]) -> Vec<(SessionId, PathBuf, SystemTime)> {
+/// A session, its transcript, and when that was written last.
+type Transcript = (SessionId, PathBuf, SystemTime);
+
+fn newest_first(places: &[PathBuf]) -> Vec<Transcript> {
+    let mut all = transcripts(places);
+    all.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
+    all
+}
+
+fn transcripts(places: &[PathBuf]) -> Vec<Transcript> {
     let entries = |place: &PathBuf| std::fs::read_dir(place).into_iter().flatten().flatten();
     places
         .iter()
@@ -207,9 +225,7 @@ fn transcripts(places: &[PathBuf]) -> Vec<(SessionId, PathBuf, SystemTime)> {
         .collect()
 }
 
-fn list(places: &[PathBuf], json: bool, output: &Output) {
-    let mut all = transcripts(places);
-    all.sort_by_key(|(.., modified)| std::cmp::Reverse(*modified));
+fn list(all: Vec<Transcript>, json: bool, output: &Output) {
     let summaries: Vec<Summary> =
         all.into_iter().filter_map(|(id, path, modified)| summary(id, path, modified)).collect();
     if json {

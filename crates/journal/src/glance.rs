@@ -22,7 +22,10 @@ pub struct Glance {
     pub bytes: u64,
     /// The name that the session was given, or else the first line of its first prompt.
     pub title: String,
+    /// The directory in which it began.
     pub cwd: String,
+    /// The directory of its last record; empty where the end of the transcript tells none.
+    pub last_cwd: String,
     /// The git branch on which it began; empty outside of a repository.
     pub branch: String,
 }
@@ -32,7 +35,8 @@ impl Glance {
         let bytes = path.metadata().ok()?.len();
         let (mut title, mut cwd, mut branch) = (String::new(), String::new(), String::new());
         let mut file = File::open(path).ok()?;
-        let named = last_title(&mut file, bytes);
+        let tail = tail(&mut file, bytes)?;
+        let (named, last_cwd) = (last_title(&tail), last_cwd(&tail).unwrap_or_default());
         file.rewind().ok()?;
         // The lines of a beginning: one without end is none.
         for line in BufReader::new(file.take(HEAD)).split(b'\n').take(50).map_while(Result::ok) {
@@ -53,15 +57,27 @@ impl Glance {
                 break;
             }
         }
-        Some(Self { bytes, title: named.unwrap_or(title), cwd, branch })
+        Some(Self { bytes, title: named.unwrap_or(title), cwd, last_cwd, branch })
     }
 }
 
-/// The last name that the end of a transcript gives the session.
-fn last_title(file: &mut File, bytes: u64) -> Option<String> {
+/// The end of a transcript.
+fn tail(file: &mut File, bytes: u64) -> Option<Vec<u8>> {
     let mut tail = Vec::new();
     file.seek(SeekFrom::Start(bytes.saturating_sub(TAIL))).ok()?;
     file.take(TAIL).read_to_end(&mut tail).ok()?;
+    Some(tail)
+}
+
+/// The directory of the last record.
+fn last_cwd(tail: &[u8]) -> Option<String> {
+    let mut lines = tail.rsplit(|byte| *byte == b'\n');
+    lines
+        .find_map(|line| Some(serde_json::from_slice::<HeadView<'_>>(line).ok()?.cwd?.into_owned()))
+}
+
+/// The last name that the end of a transcript gives the session.
+fn last_title(tail: &[u8]) -> Option<String> {
     let lines = tail.rsplit(|byte| *byte == b'\n');
     let mut named =
         lines.filter(|line| memchr::memmem::find(line, TITLE_FIELD.as_bytes()).is_some());

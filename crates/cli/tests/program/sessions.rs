@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use centurion_testkit::{Reply, sse};
 use serde_json::{Value, json};
 
-use crate::program::{Program, call};
+use crate::program::{Program, call, ended};
 
 const ID: &str = "7b5e1e6e-8d6c-4c54-9d0c-6a2b0f0b8f11";
 const OTHER: &str = "11111111-2222-4333-8444-555555555555";
@@ -154,4 +154,59 @@ fn keys_that_a_tool_prints_do_not_reach_the_disk() {
             && transcript.contains("[redacted: anthropic_key]")
     );
     assert!(texts(&program, 1).contains(key), "the model sees what is there");
+}
+
+#[test]
+fn sessions_of_directories_with_one_name_are_kept_apart() {
+    // D-51, D-72: the layout has one directory for all of them.
+    let program = Program::answering((1..=9).map(|n| Reply::text(&format!("answer {n}"))));
+    let at = |directory: &str, arguments: &[&str]| {
+        let place = program.scratch.project().join(directory);
+        std::fs::create_dir_all(&place).unwrap();
+        ended(program.command(arguments).current_dir(place).output().unwrap())
+    };
+    assert_eq!(
+        at("bank-app", &["-p", "SECRET-OF-BANK", "--session-id", ID, "-n", "one"]).code,
+        Some(0)
+    );
+    let theirs = std::fs::read(&program.transcripts()[0]).unwrap();
+    for other in ["bank/app", "bank app", "bank.app", "bank_app"] {
+        let listed = at(other, &["sessions"]);
+        assert!(!listed.stdout.contains(ID), "{other}: {}", listed.stdout);
+        let named = at(other, &["-p", "x", "--resume", "one"]);
+        assert!(named.stderr.contains("no session named `one`"), "{other}: {}", named.stderr);
+        let which = at(other, &["-p", "x", "--resume"]);
+        assert!(!which.stderr.contains(ID), "{other}: {}", which.stderr);
+    }
+    assert_eq!(at("bank/app", &["-p", "hello", "--continue"]).code, Some(0));
+    let sent = program.server().last().json().to_string();
+    assert!(!sent.contains("SECRET-OF-BANK"), "{sent}");
+    let mut transcripts = program.transcripts();
+    transcripts.sort();
+    assert_eq!(transcripts[0].parent(), transcripts[1].parent(), "they have one directory");
+    assert!(transcripts.iter().any(|it| std::fs::read(it).unwrap() == theirs));
+
+    // The one that began here is continued, although another was written later.
+    at("bank-app", &["-p", "again", "--continue"]);
+    let sent = program.server().last().json().to_string();
+    assert!(sent.contains("SECRET-OF-BANK") && !sent.contains("hello"), "{sent}");
+    assert!(at("bank-app", &["sessions"]).stdout.contains(ID));
+    // By its id a session is resumed from anywhere.
+    at("bank/app", &["-p", "by id", "--resume", ID]);
+    assert!(program.server().last().json().to_string().contains("SECRET-OF-BANK"));
+    // A fork of it here belongs here from then on.
+    at(
+        "elsewhere",
+        &[
+            "-p",
+            "forked",
+            "--resume",
+            ID,
+            "--fork-session",
+            "--session-id",
+            "22222222-3333-4444-8555-666666666666",
+        ],
+    );
+    at("elsewhere", &["-p", "more", "--continue"]);
+    assert!(program.server().last().json().to_string().contains("forked"));
 }
