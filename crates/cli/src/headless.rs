@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use anyhow::bail;
-use centurion_engine::{Handle, Mirror, Remembering, Session, View};
+use centurion_engine::{Handle, Manner, Mirror, Priority, Remembering, Session, View};
 use centurion_host::{
     Control, Declarations, Front, Fronts, HostChannel, JsonView, OutputQueue, OwnFileNames,
     PluginSource, StreamView, TranscriptMirror,
@@ -87,7 +87,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
 
 /// The words of the user: one prompt, or the lines of a host.
 struct UserInput<'a> {
-    prompt: Option<String>,
+    prompt: Option<HeadlessPrompt>,
     lines: &'a mut Option<HostLines>,
     declarations: Declarations,
 }
@@ -135,8 +135,8 @@ async fn run_session(
         replay: args.format.replay_user_messages,
         has_garbage: AtomicBool::new(false),
     });
-    if let Some(prompt) = prompt {
-        handle.submit(world.record_id(), vec![Block::Text(prompt)]);
+    if let Some(HeadlessPrompt { content, manner }) = prompt {
+        handle.submit_in(world.record_id(), content, Priority::Next, manner);
         handle.close();
     }
     // Beside the run, which does not wait for it: what is not reached today is reached another day.
@@ -345,20 +345,27 @@ enum RunEnd {
     BySignal(u8),
 }
 
-/// The prompt: the argument, piped input, or both.
-fn prompt(args: &RunArgs) -> anyhow::Result<String> {
+/// The prompt of a run without a host, with its handling.
+struct HeadlessPrompt {
+    content: Vec<Block>,
+    manner: Manner,
+}
+
+/// The prompt: the argument, or piped input. Where there are both, what is piped is data: nothing in it is a command or
+/// mentions a file.
+fn prompt(args: &RunArgs) -> anyhow::Result<HeadlessPrompt> {
     let argument = args.prompt.as_deref().unwrap_or("").trim();
     let piped = stdin::read_piped(!argument.is_empty())?;
-    let prompt = match (argument, piped.trim()) {
+    let text = |text: &str| Block::Text(text.to_owned());
+    let (content, manner) = match (argument, piped.trim()) {
         ("", "") => bail!(
             "there is no prompt: give one as an argument or on standard input\n\
              help: centurion -p \"what to do\" (flags that take lists, such as --allowedTools, go after it)"
         ),
-        (argument, "") => argument.to_owned(),
-        ("", piped) => piped.to_owned(),
-        (argument, piped) => format!("{argument}\n\n{piped}"),
+        (prompt, "") | ("", prompt) => (vec![text(prompt)], Manner::default()),
+        (argument, piped) => (vec![text(argument), text(piped)], Manner::piped()),
     };
-    Ok(prompt)
+    Ok(HeadlessPrompt { content, manner })
 }
 
 fn front(args: &RunArgs, output: &Arc<OutputQueue>, surroundings: &Surroundings) -> Arc<dyn Front> {

@@ -94,10 +94,11 @@ pub use policy::permissions::{
 pub use policy::rule_text::{RuleTextError, UnreadRule, read_rule};
 pub use session::{
     AgentOptions, AgentSpending, AsideError, AskToEndError, Base, CAPABILITIES, DirectoryRefused,
-    ExplainError, Extensions, FILE_HISTORY, FileRefused, Handle, MemberStanding, MessageRoute,
-    ModelChange, OpenError, Options, PROTOCOL_VERSION, PermissionOptions, PluginParts,
-    ReadInstructions, Remembering, ResumePoint, ServerCallError, Session, SetupTrigger, Start,
-    Storage, TeamMember, TeamMessage, TeamReport, TellError, ToolReply, ToolServer,
+    ENDED_BEFORE, ExplainError, Extensions, FILE_HISTORY, FileRefused, Handle, MemberStanding,
+    MessageRoute, ModelChange, OpenError, Options, PROTOCOL_VERSION, PermissionOptions,
+    PluginParts, ReadInstructions, Remembering, ResumePoint, ServerCallError, Session,
+    SetupTrigger, Start, Storage, TeamMember, TeamMessage, TeamReport, TellError, ToolReply,
+    ToolServer,
 };
 pub use tools::agent_tool::Explanation;
 pub use toolset::servers::{

@@ -51,6 +51,7 @@ pub use self::options::{
     AgentOptions, Base, Extensions, Options, PermissionOptions, PluginParts, ResumePoint,
     SetupTrigger, Start, Storage,
 };
+pub use self::results::ENDED_BEFORE;
 use self::results::Results;
 use self::run_once::{RunEnd, log_fault, or_log};
 pub use self::side_question::AsideError;

@@ -3,9 +3,9 @@
 use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 
-use centurion_engine::View;
+use centurion_engine::{ENDED_BEFORE, View};
 use centurion_host::{FinishFuture, Front, LastAnswer, OutputQueue};
-use centurion_protocol::sdk::{Event, EventBody};
+use centurion_protocol::sdk::{Event, EventBody, System};
 use parking_lot::Mutex;
 
 use super::{note, without_commands};
@@ -30,6 +30,12 @@ impl TextView {
 
 impl View for TextView {
     fn show(&self, event: &Event) {
+        if let EventBody::System(System::Informational(told)) = &event.body
+            && (told.level, &told.agent_id, self.is_beside_lines) == ("warning", &None, false)
+            && !told.content.starts_with(ENDED_BEFORE)
+        {
+            note(&format!("warning: {}", told.content));
+        }
         let EventBody::Result(result) = &event.body else { return };
         self.last.lock().take(result);
         if self.is_beside_lines {

@@ -1,7 +1,7 @@
 //! Headless output: text, JSON and a stream of events.
 
 use centurion_testkit::{Reply, sse};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::program::{Program, call};
 
@@ -127,6 +127,28 @@ fn piped_input_is_the_prompt_or_is_added_to_it() {
     };
     assert_eq!(prompt(0), "from the pipe");
     assert_eq!(prompt(1), "explain:\n\nfrom the pipe");
+}
+
+#[test]
+fn what_is_piped_beside_a_prompt_mentions_no_files_and_is_no_command() {
+    let program = Program::answering(["a", "b", "c"].map(Reply::text));
+    program.scratch.write("note.txt", "TOPSECRET");
+    let request = |n: usize| program.server().requests()[n].json()["messages"].to_string();
+    program.run_with_input(&["-p", "review this change"], "+ see @note.txt\n/help\n");
+    assert!(
+        request(0).contains("review this change\\n\\n+ see @note.txt\\n/help"),
+        "{}",
+        request(0)
+    );
+    assert!(!request(0).contains("TOPSECRET"), "{}", request(0));
+    program.run_with_input(&["-p", "review @note.txt"], "+ a change\n");
+    assert!(
+        request(1).contains("TOPSECRET") && request(1).contains("+ a change"),
+        "{}",
+        request(1)
+    );
+    program.run_with_input(&["-p"], "what is in @note.txt?\n");
+    assert!(request(2).contains("TOPSECRET"), "what is piped alone is the prompt: {}", request(2));
 }
 
 #[test]
@@ -307,4 +329,27 @@ fn ended_openai(program: &Program, arguments: &[&str]) -> crate::program::Ended 
         .env_remove("ANTHROPIC_API_KEY")
         .env("OPENAI_BASE_URL", format!("{}/v1", program.server().url()));
     crate::program::ended(command.output().unwrap())
+}
+
+#[test]
+fn a_mention_that_is_not_attached_is_told() {
+    let program = Program::answering(["a", "b"].map(Reply::text));
+    program.scratch.write(".env", "TOPSECRET");
+    program.scratch.write("note.txt", "alpha");
+    let denied =
+        ["-p", "see @.env, @missing.txt, @note.txt and @alice", "--disallowedTools", "Read(.env)"];
+    let told = program.run(&denied).stderr;
+    assert!(
+        told.contains("warning: `@.env` is not attached") && told.contains("Read(.env)"),
+        "{told}"
+    );
+    assert!(told.contains("warning: `@missing.txt` is not attached"), "{told}");
+    assert!(!told.contains("note.txt") && !told.contains("alice"), "{told}");
+    let ended =
+        program.run(&[&denied[..], &["--output-format", "stream-json", "--verbose"]].concat());
+    let is_told = |event: &Value| {
+        event["subtype"] == "informational"
+            && event["content"].as_str().unwrap().contains("`@.env`")
+    };
+    assert!(ended.events().iter().any(is_told), "{}", ended.stdout);
 }

@@ -19,6 +19,7 @@ const LONGEST_ORIGIN: usize = 16 * 1024;
 
 /// The handling of an item.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub struct Manner {
     /// True if its words reach the model as they are: they are no command, and mention no files.
     pub is_verbatim: bool,
@@ -28,11 +29,18 @@ pub struct Manner {
     pub is_synthetic: bool,
     /// The number of blocks at the end that were pasted: nothing in them is a command or mentions a file.
     pub pastes: usize,
+    /// True if the pastes were piped to the program beside a prompt: model and transcript get one text of both.
+    pub is_piped: bool,
     /// The origin that the host declares.
     origin: Option<Value>,
 }
 
 impl Manner {
+    /// A prompt whose last block was piped to the program as data.
+    pub fn piped() -> Self {
+        Self { pastes: 1, is_piped: true, ..Self::default() }
+    }
+
     /// Begins no turn.
     pub(crate) fn quiet() -> Self {
         Self { is_quiet: true, ..Self::default() }

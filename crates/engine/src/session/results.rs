@@ -15,6 +15,9 @@ use super::Shared;
 use crate::agent::delegation::Delegation;
 use crate::session::report;
 
+/// The beginning of the warning about agents that were cut short. The result of the session names them, too.
+pub const ENDED_BEFORE: &str = "the session ended before these agents had: ";
+
 /// The results of a session.
 #[derive(Default)]
 pub(super) struct Results {
@@ -49,7 +52,7 @@ impl Results {
     pub(super) fn close(&mut self, shared: &Shared, unfinished: Vec<UnfinishedAgent>) {
         if !unfinished.is_empty() {
             let agents: Vec<String> = unfinished.iter().map(ToString::to_string).collect();
-            let text = format!("the session ended before these agents had: {}", agents.join(", "));
+            let text = format!("{ENDED_BEFORE}{}", agents.join(", "));
             shared.inform(None, "warning", text);
         }
         if let Some(last) = self.held.back_mut() {

@@ -87,12 +87,21 @@ pub(crate) async fn attached(
         if attached.iter().any(|it| (&it.path, it.lines) == (&path, lines)) {
             continue;
         }
-        let Ok(metadata) = std::fs::metadata(&path) else { continue };
+        let Ok(metadata) = std::fs::metadata(&path) else {
+            if mention.looks_like_file() {
+                tell_refusal(dispatch, &mention, "there is no such file");
+            }
+            continue;
+        };
         let content = if metadata.is_dir() {
             listing(dispatch, &path)
         } else {
             read(dispatch, &mention, &path, cancel).await
         };
+        let content = content.unwrap_or_else(|refusal| {
+            tell_refusal(dispatch, &mention, &refusal);
+            refusal
+        });
         let text = if bytes + content.len() > MOST_BYTES {
             let too_much = "It is not shown here: there is too much already. Read it.";
             framed(&contain(&mention.path), too_much)
@@ -111,17 +120,24 @@ fn framed(path: &str, content: &str) -> String {
     format!("<system-reminder>\nThe text mentions {path}. It holds:\n{content}\n</system-reminder>")
 }
 
-/// The names in a directory that the agent may read without being asked about it.
-fn listing(dispatch: &Dispatch, path: &Path) -> String {
+/// Tells the user of a mention whose file does not go along.
+fn tell_refusal(dispatch: &Dispatch, mention: &Mention, reason: &str) {
+    let reason = reason.lines().next().unwrap_or_default();
+    dispatch.agent.inform("warning", format!("`@{}` is not attached: {reason}", mention.path));
+}
+
+/// The names in a directory that the agent may read without being asked about it, or why it may not.
+fn listing(dispatch: &Dispatch, path: &Path) -> Result<String, String> {
     let agent = &dispatch.agent;
     // The target of links is judged.
-    let Ok(real) = path.canonicalize() else { return "It cannot be read.".to_owned() };
+    let unreadable = |_| "It cannot be read.".to_owned();
+    let real = path.canonicalize().map_err(unreadable)?;
     let access = Access::Read(real.clone());
     let decision = agent.permissions.decide(&Call::new("Read", &access), agent.workspace.cwd());
     if decision.verdict != Verdict::Allow {
-        return format!("It may not be read: {}.", decision.reason);
+        return Err(format!("It may not be read: {}.", decision.reason));
     }
-    let Ok(entries) = std::fs::read_dir(&real) else { return "It cannot be read.".to_owned() };
+    let entries = std::fs::read_dir(&real).map_err(unreadable)?;
     let may_read = |entry: &std::fs::DirEntry| (agent.workspace.may_read)(&entry.path());
     let name = |entry: std::fs::DirEntry| {
         let slash = if entry.file_type().is_ok_and(|kind| kind.is_dir()) { "/" } else { "" };
@@ -130,16 +146,16 @@ fn listing(dispatch: &Dispatch, path: &Path) -> String {
     let readable = entries.flatten().take(MOST_NAMES).filter(may_read);
     let mut names: Vec<String> = readable.map(name).collect();
     names.sort();
-    contain(&names.join("\n")).into_owned()
+    Ok(contain(&names.join("\n")).into_owned())
 }
 
-/// A file as the Read tool shows it.
+/// A file as the Read tool shows it, or why it does not.
 async fn read(
     dispatch: &Dispatch,
     mention: &Mention,
     path: &Path,
     cancel: &CancellationToken,
-) -> String {
+) -> Result<String, String> {
     let mut input = json!({"file_path": path});
     if let Some((first, last)) = mention.lines {
         input["offset"] = json!(first);
@@ -147,12 +163,13 @@ async fn read(
             input["limit"] = json!(last.saturating_sub(first) + 1);
         }
     }
-    let Ok(input) = to_raw_value(&input) else { return String::new() };
+    let Ok(input) = to_raw_value(&input) else { return Ok(String::new()) };
     let call = ToolUse { id: ToolUseId::new("mention"), name: "Read".to_owned(), input };
-    match dispatch.prepare(&call) {
-        Ok(prepared) => text_of(&dispatch.run_unasked(&call, prepared, cancel).await.result),
-        Err(refused) => text_of(&refused.result),
-    }
+    let result = match dispatch.prepare(&call) {
+        Ok(prepared) => dispatch.run_unasked(&call, prepared, cancel).await.result,
+        Err(refused) => refused.result,
+    };
+    if result.is_error { Err(text_of(&result)) } else { Ok(text_of(&result)) }
 }
 
 /// The mentions in texts, each once.
@@ -211,6 +228,12 @@ impl Mention {
         let is_path =
             !path.is_empty() && !path.starts_with('@') && !path.contains(char::is_control);
         is_path.then(|| Self { path: path.to_owned(), lines })
+    }
+
+    /// Whether a file must be meant: people also write `@alice` and `@types/node`.
+    fn looks_like_file(&self) -> bool {
+        let begins = ["./", "../", "~/", "/"].iter().any(|start| self.path.starts_with(start));
+        begins || Path::new(&self.path).extension().is_some()
     }
 }
 

@@ -55,6 +55,19 @@ impl Item {
         self.content.split_off(typed)
     }
 
+    /// Puts the pastes back, behind what the words of the person have become. Piped data is joined to the words, as one
+    /// text, where these are as they were typed.
+    pub(crate) fn rejoin_pastes(&mut self, typed: &str, pastes: Vec<Block>) {
+        let is_piped = self.manner.is_piped;
+        match (self.content.first_mut(), pastes.as_slice()) {
+            (Some(Block::Text(words)), [Block::Text(data)]) if is_piped && words == typed => {
+                words.push_str("\n\n");
+                words.push_str(data);
+            }
+            _ => self.content.extend(pastes),
+        }
+    }
+
     /// Tells whether it begins a turn by itself.
     pub(super) fn wakes(&self) -> bool {
         !self.manner.is_quiet && self.origin.wakes()

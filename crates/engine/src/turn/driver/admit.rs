@@ -99,9 +99,10 @@ impl Driver {
                 }
                 Origin::Person => {
                     let pastes = item.split_pastes();
+                    let typed = text(&item.content);
                     let expanding = self.expand(&mut item, &mut skills, &mut aside, cancel);
                     let refused = Box::pin(expanding).await;
-                    item.content.extend(pastes);
+                    item.rejoin_pastes(&typed, pastes);
                     match refused {
                         Some(refusal) => Some(RefusedInput::of_command(run, refusal)),
                         None => self.submit(&item, &mut aside, cancel).await,
