@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use centurion_config::paths::main_checkout;
 use centurion_config::settings::{
-    Additions, FlagSettings, LevelChoice, ParentSettings, Settings, SettingsSources,
+    Additions, FlagSettings, KeyState, LevelChoice, ParentSettings, Settings, SettingsSources,
 };
 use centurion_config::trust::{Trust, TrustKey, TrustSources, TrustState};
 use clap::Args;
@@ -87,6 +87,18 @@ impl Configuration {
         }
         for problem in self.settings.unaccepted() {
             note(&format!("warning: {problem}"));
+        }
+        // A rule that takes away and stands under another name takes nothing away.
+        let is_rule = |nearest: &&str| {
+            ["permissions", "permissions.deny", "permissions.ask"].contains(nearest)
+        };
+        for report in self.settings.keys() {
+            if let KeyState::Unknown { nearest: Some(nearest) } = &report.state
+                && is_rule(nearest)
+            {
+                let (file, line, key) = (report.file.display(), report.line, &report.key);
+                note(&format!("warning: {file}:{line}: `{key}` {}", report.why()));
+            }
         }
     }
 }

@@ -154,6 +154,13 @@ impl Rule {
         &self.source
     }
 
+    /// The same rule about every file there is, where rules of its tool are about paths. Unlike the whole tool, it binds
+    /// commands and other tools, too.
+    pub fn about_all_files(&self) -> Option<Self> {
+        let rule = Self::parse(&format!("{}(//**)", self.tool.name()?), self.source.origin.clone());
+        rule.ok().filter(|rule| matches!(rule.specifier, Specifier::Path(_)))
+    }
+
     /// The reason that the rule does less than it seems to say as a rule of this kind, if so. A person should see it.
     pub fn warning(&self, kind: RuleKind) -> Option<RuleWarning> {
         if !self.tool.may(kind) {

@@ -10,7 +10,8 @@ use thiserror::Error;
 #[error("{source}")]
 pub struct UnreadRule {
     pub source: RuleTextError,
-    /// The tools that it may mean, with all their calls. Empty where none can be told.
+    /// The tools that it may mean, with all their calls, and all files where their rules are about paths. Empty where no
+    /// tool can be told.
     pub tools: Vec<Rule>,
 }
 
@@ -77,7 +78,8 @@ fn whole_tools(text: &str, origin: &RuleOrigin) -> Vec<Rule> {
     let is_border = |letter: char| !letter.is_alphanumeric() && letter != '_';
     let others = rest.split(is_border).filter(|word| all_tool_names().any(|name| name == *word));
     let rules = heads.chain(others).filter_map(|name| Rule::parse(name, origin.clone()).ok());
-    rules.filter(|rule| rule.unknown_tool(RuleKind::Deny).is_none()).collect()
+    let known = rules.filter(|rule| rule.unknown_tool(RuleKind::Deny).is_none());
+    known.flat_map(|rule| std::iter::once(rule.clone()).chain(rule.about_all_files())).collect()
 }
 
 #[cfg(test)]
@@ -94,18 +96,18 @@ mod tests {
     #[test]
     fn a_rule_that_cannot_be_read_takes_every_tool_that_it_may_mean() {
         for (value, expected) in [
-            (json!("Read(f.txt"), &["Read"][..]),
-            (json!("Read([)"), &["Read"]),
-            (json!("Read({a)"), &["Read"]),
-            (json!("Read (f.txt)"), &["Read"]),
+            (json!("Read(f.txt"), &["Read", "Read(//**)"][..]),
+            (json!("Read([)"), &["Read", "Read(//**)"]),
+            (json!("Read({a)"), &["Read", "Read(//**)"]),
+            (json!("Read (f.txt)"), &["Read", "Read(//**)"]),
             (json!("Bash(cat f.txt)x"), &["Bash"]),
-            (json!("Read,Bash"), &["Read", "Bash"]),
-            (json!("Read(a), Bash(b)"), &["Read", "Bash"]),
-            (json!([["Read(f.txt)"]]), &["Read"]),
-            (json!("Read(f\0.txt)"), &["Read"]),
-            (json!("Re\0ad"), &["Read"]),
-            (json!({"tool": "Read", "args": 3}), &["Read"]),
-            (json!({"tool": "Read", "args": "\u{1b}"}), &["Read"]),
+            (json!("Read,Bash"), &["Read", "Read(//**)", "Bash"]),
+            (json!("Read(a), Bash(b)"), &["Read", "Read(//**)", "Bash"]),
+            (json!([["Read(f.txt)"]]), &["Read", "Read(//**)"]),
+            (json!("Read(f\0.txt)"), &["Read", "Read(//**)"]),
+            (json!("Re\0ad"), &["Read", "Read(//**)"]),
+            (json!({"tool": "Read", "args": 3}), &["Read", "Read(//**)"]),
+            (json!({"tool": "Read", "args": "\u{1b}"}), &["Read", "Read(//**)"]),
             (json!("mcp__s__t("), &["mcp__s__t"]),
             (json!("Raed(f.txt"), &[]),
             (json!("(f.txt)"), &[]),

@@ -96,7 +96,7 @@ fn rules_are_added_replaced_and_removed_where_they_are_kept() {
     assert_eq!(deny(), ["A", "A", "B", "E", "G", "Bash"], "all of it, for what cannot be read");
     let mixed = permissions.remember(&update("addRules", &["Read([)", "H"], "deny", "session"));
     assert!(mixed.unwrap_err().to_string().contains("Read"));
-    assert_eq!(deny(), ["A", "A", "B", "E", "G", "Bash", "Read", "H"]);
+    assert_eq!(deny(), ["A", "A", "B", "E", "G", "Bash", "Read", "Read(//**)", "H"]);
     let bad = permissions.remember(&update("addRules", &["Edit([)", "I"], "allow", "session"));
     assert!(bad.is_err());
     assert_eq!(texts(&permissions, RuleKind::Allow), ["I"], "nothing is allowed by it");
