@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use centurion_config::ReadRules;
 use centurion_config::agent_memory::{AgentMemory, MemoryPlaces};
 use centurion_config::agents::{AgentCatalog, AgentSource};
 use centurion_config::mcp::{
@@ -186,12 +187,13 @@ pub(crate) struct Run<'a> {
 }
 
 impl AgentParts {
-    /// Looks for plugins, servers and definitions.
+    /// Looks for plugins, servers and definitions; of the last, none that the rules keep from being read.
     pub(crate) fn look(
         args: &RunArgs,
         additional: &[PathBuf],
         surroundings: &Surroundings,
         configuration: &Configuration,
+        read_rules: &ReadRules,
         world: &Arc<dyn World>,
     ) -> anyhow::Result<Self> {
         let settings = &configuration.settings;
@@ -206,6 +208,7 @@ impl AgentParts {
             agents: args.delegation.definitions.agents.as_deref(),
             additional,
             plugins: plugins.enabled.iter().map(|plugin| plugin.agents()).collect(),
+            read_rules: read_rules.clone(),
         };
         let agents = sources::sources(surroundings, configuration, brought)?;
         let mut skills = skills::sources::sources(&agents, settings, &plugins);

@@ -87,7 +87,7 @@ fn cut_skills(
 ) -> anyhow::Result<Vec<String>> {
     let settings = &configuration.settings;
     let plugins = delegation::plugins(surroundings, settings, &[], &SystemWorld)?;
-    let brought = FlagSources { agents: None, additional: &[], plugins: Vec::new() };
+    let brought = FlagSources::default();
     let agents = agents::sources::sources(surroundings, configuration, brought)?;
     let sources = skills::sources::sources(&agents, settings, &plugins);
     let catalog = SkillLoader::new().load(&sources, &SystemWorld);

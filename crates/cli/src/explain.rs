@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use centurion_config::paths::repo_root;
 use centurion_permissions::{Access, Call, Decision, Mode, Verdict, decide};
 use centurion_tools::{DiskLinks, resolve};
 use clap::{Parser, Subcommand};
@@ -40,9 +39,8 @@ pub(crate) fn run(args: &PermissionsArgs) -> anyhow::Result<ExitCode> {
     let surroundings = Surroundings::observe()?;
     let configuration = Configuration::load(&surroundings, &run.settings)?;
     configuration.warn();
-    let repository = repo_root(&surroundings.cwd);
-    let mut policy =
-        policy::policy(run, &surroundings, &configuration.settings, repository, &run.add_dir)?;
+    let (mut policy, _) =
+        policy::policy(run, &surroundings, &configuration.settings, &run.add_dir)?;
     policy::check_git(&mut policy, &configuration.trust);
     let mode = policy.mode;
     let decide = |asked: &Call<'_>| Some(decide(&policy, asked));

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, bail};
+use centurion_config::ReadRules;
+use centurion_config::paths::repo_root;
 use centurion_config::settings::{
-    DefaultMode, Level, Origin, RepositoryTrust, RuleForm, RuleText, Settings,
+    DefaultMode, Level, Origin, RuleForm, RuleText, Settings, RepositoryTrust, closest_words,
 };
 use centurion_config::trust::Trust;
 use centurion_engine::{Bypass, Change, RuleSource, Rules, UnreadRule, read_rule};
 use centurion_hooks::{HookJudge, HookRules};
 use centurion_permissions::{
-    Bounds, GitCheck, Mode, Policy, Rule, RuleKind, RuleLevel, RuleOrigin, RuleSet,
+    Bounds, GitCheck, Mode, Policy, Rule, RuleKind, RuleLevel, RuleOrigin, RuleSet, all_tool_names,
 };
 use centurion_protocol::Env;
 use serde_json::Value;
@@ -21,16 +23,15 @@ use crate::args::RunArgs;
 use crate::extensions;
 use crate::live_settings::{LiveSettings, SettingsState};
 use crate::output::note;
-use crate::surroundings::Surroundings;
+use crate::surroundings::{MANAGED, Surroundings};
 
-/// The policy of the main agent.
+/// The policy of the main agent, and the part of it that binds files which no agent reads itself.
 pub(crate) fn policy(
     args: &RunArgs,
     surroundings: &Surroundings,
     settings: &Settings,
-    repository: Option<PathBuf>,
     added: &[PathBuf],
-) -> anyhow::Result<Policy> {
+) -> anyhow::Result<(Policy, ReadRules)> {
     let mode = mode(args, settings)?;
     if let (Mode::BypassPermissions, Bypass::Refused(reason)) =
         (mode, bypass(mode, args, settings, &surroundings.env))
@@ -47,7 +48,7 @@ pub(crate) fn policy(
     let cwd = surroundings.cwd.clone();
     let home =
         surroundings.home.as_ref().map(|home| home.canonicalize().unwrap_or_else(|_| home.clone()));
-    Ok(Policy {
+    let policy = Policy {
         mode,
         bounds: Bounds { stays_inside: args.reach.restricted, ..Bounds::default() },
         allow,
@@ -59,10 +60,22 @@ pub(crate) fn policy(
             .chain(added.iter().cloned())
             .chain(directories)
             .collect(),
-        trusted_repository: repository.filter(|_| settings.standing() == RepositoryTrust::Full),
+        trusted_repository: repo_root(&cwd).filter(|_| settings.standing() == RepositoryTrust::Full),
         cwd,
         ..Policy::default()
-    })
+    };
+    let read_rules = read_rules(&policy, surroundings);
+    Ok((policy, read_rules))
+}
+
+/// The deny rules for reading of a policy. The session puts its own in their place, which change while it runs.
+fn read_rules(policy: &Policy, surroundings: &Surroundings) -> ReadRules {
+    let mut own = surroundings.dirs.config_dirs().to_vec();
+    own.push(PathBuf::from(MANAGED));
+    let rules = ReadRules::new(&own, |denial| note(&format!("warning: {denial}")));
+    let policy = policy.clone();
+    rules.bind(move |path| policy.read_denial(path).map(|rule| rule.source().to_string()));
+    rules
 }
 
 /// Stops the run if there are reasons: a deny rule might not be in force.
@@ -165,9 +178,20 @@ impl FlagRules {
 
 /// A rule that does not do what it seems to say is told, since its author expects something of it.
 fn note_rule(place: &str, kind: RuleKind, rule: &Rule) {
-    if let Some(warning) = rule.unknown_tool(kind).or_else(|| rule.warning(kind)) {
+    if let Some(warning) = rule.unknown_tool(kind) {
+        let nearest = nearest_tool(&rule.source().text);
+        let hint = nearest.map(|tool| format!("; did you mean `{tool}`?")).unwrap_or_default();
+        note(&format!("warning: {place}: {warning}{hint}"));
+    } else if let Some(warning) = rule.warning(kind) {
         note(&format!("warning: {place}: {warning}"));
     }
+}
+
+/// The tool that a rule probably means whose tool does not exist.
+fn nearest_tool(rule: &str) -> Option<&'static str> {
+    let tools: Vec<&'static str> = all_tool_names().collect();
+    let name = rule.split('(').next().unwrap_or_default().trim();
+    tools.get(*closest_words(name, &tools).first()?).copied()
 }
 
 /// The rules of settings and flags together, and what is wrong with those whose tool cannot be told.
@@ -230,7 +254,8 @@ fn read_setting(
         untold.push(format!("{place}: {reason}"));
         return Rule::parse("*", origin).into_iter().collect();
     }
-    let names: Vec<&str> = tools.iter().map(|rule| rule.source().text.as_str()).collect();
+    let names = tools.iter().map(|rule| rule.source().text.as_str());
+    let names: Vec<&str> = names.filter(|name| !name.contains('(')).collect();
     note(&format!(
         "warning: {place}: {reason}; until it can be read, it takes all of {}",
         names.join(", ")

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
+use centurion_config::ReadRules;
 use centurion_config::memory::{Memory, MemorySources};
 use centurion_config::paths::repo_root;
 use centurion_config::settings::{LevelChoice, RepositoryTrust, Settings};
@@ -66,24 +67,24 @@ pub(crate) async fn options(
 ) -> anyhow::Result<(Options, Lasting)> {
     let env = Arc::new(configuration.settings.overlay(&surroundings.env));
     let directories = additional_directories(&args.add_dir)?;
-    let found = AgentParts::look(args, &directories, surroundings, &configuration, &world)?;
+    let (policy, read_rules) =
+        policy::policy(args, surroundings, &configuration.settings, &directories)?;
+    let found = AgentParts::look(args, &directories, surroundings, &configuration, &read_rules, &world)?;
     let Configuration { settings, trust, .. } = configuration;
-    let repository = repo_root(&surroundings.cwd);
     let plugins = PluginReloader::new(args, surroundings, &directories, &found.plugins);
     let hook_judge = extensions::hook_judge(surroundings, plugins.judged(), &trust);
     let is_interactive = person.is_some();
     let asked = RunWishes { args, surroundings, settings: &settings, env: &env, is_interactive };
-    let (policy, used) = asked.policy(&found, &trust, repository.clone(), &directories)?;
+    let (policy, used) = asked.complete(policy, &found, &trust, &directories);
     let bypass = policy::bypass(policy.mode, args, &settings, &surroundings.env);
     let prompt = prompt_options(args, &settings)?;
-    let (start, mut storage) = storage(args, surroundings, &settings, &*world, person.is_some())?;
-    storage.mirror = mirror;
+    let (start, storage) = storage(args, surroundings, &settings, &*world, person.is_some())?;
     let host = asked.channel(host, &start, &world);
     let limits = ModelLimits::new(&settings);
     let hook_policy = settings.plugin_only().hooks.map(|origin| origin.to_string());
     let Requests { model, settings: requests, restores_model, display } =
         asked.requests(&limits, &world).await?;
-    let memory = asked.memory(repository.as_deref());
+    let memory = asked.memory(read_rules);
     let roots = working_directories(surroundings, &directories);
     let confinement = sandbox::confinement(&settings, surroundings, &roots, &used, &trust)?;
     let (sandbox, allows_sandboxed, proxy) = Confinement::split(confinement);
@@ -101,7 +102,7 @@ pub(crate) async fn options(
     let answerers = Arc::new(Answerers::default());
     let front = answerer(args, host.as_ref(), &extensions)?.or(person);
     let answerer = attach(&answerers, args, front, host.as_ref());
-    let base = asked.base(repository, directories, world)?;
+    let base = asked.base(directories, world)?;
     let rule_store = Some(Arc::new(RuleFiles::new(&settings, trust)) as Arc<dyn RuleStore>);
     let context = context_rules(args, &env, &settings)?;
     let remembers = settings.memory();
@@ -113,7 +114,7 @@ pub(crate) async fn options(
         PermissionOptions { policy, rule_source, rule_store, bypass, sandbox, allows_sandboxed };
     let options = Options {
         start,
-        storage,
+        storage: Storage { mirror, ..storage },
         base,
         permission,
         model,
@@ -166,31 +167,30 @@ struct Requests {
 }
 
 impl RunWishes<'_> {
-    /// The rules, and the files that make the program run something.
-    fn policy(
+    /// The policy with the files that it protects, and the files that make the program run something.
+    fn complete(
         &self,
+        mut policy: Policy,
         found: &AgentParts,
         trust: &Arc<Trust>,
-        repository: Option<PathBuf>,
         directories: &[PathBuf],
-    ) -> anyhow::Result<(Policy, Vec<PathBuf>)> {
+    ) -> (Policy, Vec<PathBuf>) {
         let Self { args, surroundings, settings, env, .. } = *self;
         let mut used = used_files(found, trust, settings, surroundings, env, directories);
         let writable = sandbox::reachable(settings, surroundings, directories);
         let of_user = users_files(args, surroundings, &writable);
         // The sandbox holds the directories around a file that is missing.
         used.extend(of_user.iter().filter(|file| file.symlink_metadata().is_ok()).cloned());
-        let mut policy = policy::policy(args, surroundings, settings, repository, directories)?;
         policy::check_git(&mut policy, trust);
         policy.protected = used.iter().cloned().chain(of_user).collect();
-        Ok((policy, used))
+        (policy, used)
     }
 
     /// The instructions that are in force: none in a bare run.
-    fn memory(&self, repository: Option<&Path>) -> Option<Memory> {
+    fn memory(&self, read_rules: ReadRules) -> Option<Memory> {
         let Self { args, surroundings, settings, env, .. } = *self;
         let levels = args.settings.setting_sources.unwrap_or_default();
-        let memory = || memory(surroundings, env, settings, repository, levels);
+        let memory = || memory(surroundings, env, settings, (levels, read_rules));
         (!args.reach.leaves_instructions()).then(memory)?
     }
 
@@ -261,7 +261,6 @@ impl RunWishes<'_> {
 
     fn base(
         &self,
-        repository: Option<PathBuf>,
         additional_directories: Vec<PathBuf>,
         world: Arc<dyn World>,
     ) -> anyhow::Result<Base> {
@@ -270,7 +269,7 @@ impl RunWishes<'_> {
         let entrypoint = self.env.get("CLAUDE_CODE_ENTRYPOINT").unwrap_or("cli");
         Ok(Base {
             // A user may not want the state of the repository in the prompt.
-            repository: repository.filter(|_| includes_git),
+            repository: repo_root(&self.surroundings.cwd).filter(|_| includes_git),
             additional_directories,
             env: Arc::clone(self.env),
             world,
@@ -589,21 +588,21 @@ fn memory(
     surroundings: &Surroundings,
     env: &Env,
     settings: &Settings,
-    repository: Option<&Path>,
-    levels: LevelChoice,
+    (levels, read_rules): (LevelChoice, ReadRules),
 ) -> Option<Memory> {
     if env.is_on("CLAUDE_CODE_DISABLE_CLAUDE_MDS") {
         return None;
     }
     let memory = Memory::load(MemorySources {
         cwd: surroundings.cwd.clone(),
-        repo_root: repository.map(Path::to_owned),
+        repo_root: repo_root(&surroundings.cwd),
         home: surroundings.home.clone(),
         managed_dir: Some(PathBuf::from(MANAGED)),
         levels,
         config_dirs: surroundings.dirs.config_dirs().to_vec(),
         excludes: settings.memory_excludes(),
         follow_links_outside: settings.standing() == RepositoryTrust::Full,
+        read_rules,
         managed_text: settings.managed_memory().map(|it| (it.origin.file.to_path_buf(), it.value)),
         ..MemorySources::default()
     });
@@ -637,7 +636,9 @@ mod tests {
             dirs: Dirs::new(&env, Some(&root)).unwrap(),
             scratch: root.join("scratch"),
         };
-        let memory = memory(&surroundings, &env, &settings, None, LevelChoice::default()).unwrap();
+        let memory =
+            memory(&surroundings, &env, &settings, (LevelChoice::default(), ReadRules::default()))
+                .unwrap();
         let said: Vec<&str> = memory.files.iter().map(|file| file.content.trim()).collect();
         assert_eq!(said, ["Ask twice.", "Ask once."]);
         assert_eq!(memory.files[0].path, managed);

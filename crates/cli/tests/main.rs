@@ -140,6 +140,8 @@ mod pseudo_terminal;
 mod python_host;
 #[path = "program/reach.rs"]
 mod reach;
+#[path = "program/read_rules.rs"]
+mod read_rules;
 #[path = "program/readers.rs"]
 mod readers;
 #[path = "program/real_servers.rs"]

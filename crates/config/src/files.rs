@@ -40,6 +40,8 @@ const ATTEMPTS: u32 = 64;
 pub enum FileError {
     #[error("cannot be read: {0}")]
     Unreadable(#[source] io::Error),
+    #[error("{0}")]
+    Denied(String),
     #[error("is not a regular file")]
     NotRegular,
     #[error("is larger than {} MiB", .limit / 1024 / 1024)]

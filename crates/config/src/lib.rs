@@ -16,6 +16,7 @@ pub mod memory;
 pub mod output_styles;
 pub mod paths;
 pub mod plugins;
+mod read_rules;
 pub mod repository;
 mod scan;
 pub mod settings;
@@ -28,6 +29,7 @@ use std::path::PathBuf;
 
 pub use fields::Located;
 pub use files::FileError;
+pub use read_rules::ReadRules;
 
 /// Something that a person should know about a file of theirs. Nothing stops because of it.
 #[derive(Clone, Debug, PartialEq, Eq)]

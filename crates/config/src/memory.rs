@@ -24,8 +24,8 @@ pub(crate) use self::globs::{relative as relative_globs, split_list as split_glo
 use self::loader::Loader;
 pub use self::rules::ConditionalRule;
 pub use self::tracker::{Applied, MemoryTracker};
-use crate::Problem;
 use crate::settings::LevelChoice;
+use crate::{Problem, ReadRules};
 
 /// The places in which memory files are looked for. All paths are absolute.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +49,8 @@ pub struct MemorySources {
     pub allow_external_imports: bool,
     /// Whether the files of a project may be links to Markdown outside of it: the folder is trusted.
     pub follow_links_outside: bool,
+    /// Deny rules for reading, which bind instructions and what they import.
+    pub read_rules: ReadRules,
 }
 
 /// The owner of a file's instructions.

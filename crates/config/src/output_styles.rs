@@ -5,6 +5,7 @@ use std::path::Path;
 
 use centurion_protocol::World;
 
+use crate::ReadRules;
 use crate::agents::{AgentSources, PROJECT_DIRS, PluginAgents};
 use crate::frontmatter::{self, Grammar, Shape};
 use crate::scan::{FileChoice, Memo, ScanPlace};
@@ -51,7 +52,7 @@ impl OutputStyles {
             styles.add(name, text, None);
         }
         let mut add = |root: &Path, within: Option<&Path>, plugin: Option<&PluginAgents>| {
-            for (stem, text) in files(root, within, world) {
+            for (stem, text) in files(root, within, &sources.read_rules, world) {
                 styles.add(&stem, &text, plugin);
             }
         };
@@ -129,14 +130,19 @@ impl OutputStyles {
 }
 
 /// The files of a place, each with its name without the ending.
-fn files(root: &Path, within: Option<&Path>, world: &dyn World) -> Vec<(String, String)> {
+fn files(
+    root: &Path,
+    within: Option<&Path>,
+    rules: &ReadRules,
+    world: &dyn World,
+) -> Vec<(String, String)> {
     let place = ScanPlace {
         root: root.to_owned(),
         within: within.map(Path::to_owned),
         pick: FileChoice::Markdown,
         owner: String::new(),
     };
-    let visit = Memo::default().visit(&place, world, |_, text| text.to_owned());
+    let visit = Memo::under(rules).visit(&place, world, |_, text| text.to_owned());
     let named = |path: &Path| Some(path.file_stem()?.to_str()?.to_owned());
     let found = visit.found.into_iter();
     found.filter_map(|file| Some((named(&file.path)?, file.value.to_string()))).collect()

@@ -17,6 +17,7 @@ use centurion_files::{Directory, Kind, Listed};
 use centurion_protocol::World;
 use foldhash::fast::RandomState;
 
+use crate::ReadRules;
 use crate::files::{self, FileError, Stamp, is_absence};
 use crate::frontmatter::decode;
 
@@ -136,6 +137,7 @@ pub(crate) struct RefusedPath {
 /// Memory of earlier visits.
 pub(crate) struct Memo<T> {
     places: HashMap<ScanPlace, KnownPlace<T>>,
+    read_rules: ReadRules,
 }
 
 /// Values by path. The key is text, whose hash is cheaper than a path's.
@@ -169,11 +171,21 @@ struct CachedFile<T> {
 
 impl<T> Default for Memo<T> {
     fn default() -> Self {
-        Self { places: HashMap::new() }
+        Self { places: HashMap::new(), read_rules: ReadRules::default() }
     }
 }
 
 impl<T> Memo<T> {
+    /// A memory of nothing, whose visits leave out what these rules deny.
+    pub(crate) fn under(read_rules: &ReadRules) -> Self {
+        Self { read_rules: read_rules.clone(), ..Self::default() }
+    }
+
+    /// Leaves out of all further visits what these rules deny.
+    pub(crate) fn bind(&mut self, read_rules: &ReadRules) {
+        self.read_rules = read_rules.clone();
+    }
+
     /// Looks through a place. `read` is asked for files that are new or have changed.
     pub(crate) fn visit(
         &mut self,
@@ -219,6 +231,8 @@ impl<T> Memo<T> {
             has_changed: is_first,
             head: Vec::new(),
             path: OsString::new(),
+            rules: Some(&self.read_rules).filter(|rules| !rules.is_unbound()),
+            real_root: PathBuf::new(),
             read,
         };
         walk.start(&place.root);
@@ -237,7 +251,7 @@ impl<T> Memo<T> {
 }
 
 /// One way through a place.
-struct Walk<T, R> {
+struct Walk<'r, T, R> {
     pick: FileChoice,
     extent: VisitBounds,
     /// The given path of the place, and the directory that was opened there.
@@ -262,10 +276,14 @@ struct Walk<T, R> {
     head: Vec<u8>,
     /// Buffer for the path of a file: most of hundreds are known, and need none of their own.
     path: OsString,
+    /// Deny rules for reading, where there are any.
+    rules: Option<&'r ReadRules>,
+    /// The path of the place with links resolved, where there are rules.
+    real_root: PathBuf,
     read: R,
 }
 
-impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
+impl<T, R: FnMut(&Path, &str) -> T> Walk<'_, T, R> {
     fn start(&mut self, root: &Path) {
         let Ok(metadata) = fs::metadata(root) else { return };
         // Any directory above may be a link, too.
@@ -273,8 +291,11 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
             return;
         }
         if metadata.is_dir() {
-            let opened = root.canonicalize().and_then(|real| Directory::open(&real));
-            self.root = opened.ok().map(|directory| (root.to_owned(), directory));
+            if let Ok(real) = root.canonicalize() {
+                let opened = Directory::open(&real).ok();
+                self.root = opened.map(|directory| (root.to_owned(), directory));
+                self.real_root = real;
+            }
             self.folder(root, Stamp::from(&metadata), 0);
         } else {
             self.file(root, &metadata);
@@ -442,6 +463,12 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
         let Some((root, directory)) = &self.root else { return false };
         let path = Path::new(path);
         let Some(below) = below(path, root) else { return false };
+        if let Some(rules) = self.rules
+            && let Some(denial) = rules.denial_of_definition(path, &self.real_root.join(below))
+        {
+            self.refuse(path, denial);
+            return true;
+        }
         if let Some(known) = self.files.get_mut(path.as_os_str())
             && known.is_settled
             && directory.stat(below.as_os_str()).is_ok_and(|it| known.stamp == Stamp::from(&it))
@@ -467,6 +494,13 @@ impl<T, R: FnMut(&Path, &str) -> T> Walk<T, R> {
     }
 
     fn file(&mut self, path: &Path, metadata: &Metadata) {
+        if let Some(rules) = self.rules
+            && let Ok(real) = path.canonicalize()
+            && let Some(denial) = rules.denial_of_definition(path, &real)
+        {
+            self.refuse(path, denial);
+            return;
+        }
         let stamp = Stamp::from(metadata);
         if let Some(known) = self.files.get_mut(path.as_os_str())
             && known.is_settled

@@ -17,7 +17,7 @@ use crate::mode::Mode;
 use crate::path_pattern::DenyLocation;
 use crate::paths::is_inside;
 use crate::protected::is_protected;
-use crate::rule::{RuleKind, Specifier};
+use crate::rule::{Rule, RuleKind, Specifier};
 use crate::rule_set::RuleSet;
 use crate::shell::Readings;
 use crate::stance::{Bounds, OwnMode, Skipping, Stance};
@@ -158,7 +158,7 @@ impl Policy {
     /// Whether the model sees a tool: no deny rule denies every call of it.
     pub fn is_offered(&self, tool: &str) -> bool {
         !self.rules(RuleKind::Deny).iter().any(|(rules, _)| {
-            let every = |rule: &crate::Rule| matches!(rule.specifier, Specifier::Every);
+            let every = |rule: &Rule| matches!(rule.specifier, Specifier::Every);
             rules.for_tool(RuleKind::Deny, tool, every).is_some()
         })
     }
@@ -176,10 +176,18 @@ impl Policy {
         denied || ["Grep", "Glob"].iter().all(|tool| confinement::keeps_away(self, tool, path))
     }
 
+    /// The deny rule for the Read tool that matches this path. A rule that takes the whole tool is about no path.
+    pub fn read_denial(&self, path: &Path) -> Option<&Rule> {
+        let is_read = |rule: &Rule| rule.tool.name() == Some("Read");
+        self.rules(RuleKind::Deny)
+            .into_iter()
+            .find_map(|(rules, _)| rules.for_path(RuleKind::Deny, path, self, is_read))
+    }
+
     /// Whether a deny or ask rule about reading, or with `writes` about editing, matches this path.
     pub(crate) fn guards(&self, path: &Path, writes: bool) -> bool {
         [RuleKind::Deny, RuleKind::Ask].into_iter().any(|kind| {
-            let means = |rule: &crate::Rule| match rule.tool.name() {
+            let means = |rule: &Rule| match rule.tool.name() {
                 Some("Read") => true,
                 Some("Edit") => writes,
                 _ => false,
@@ -230,7 +238,7 @@ impl Policy {
         let Some(host) = Host::of(url.as_str()) else { return HostRule::Taken };
         let is_meant = |kind: RuleKind, fits: &dyn Fn(&DomainPattern) -> bool| {
             self.rules(kind).into_iter().any(|(rules, _)| {
-                let fits = |rule: &crate::Rule| match &rule.specifier {
+                let fits = |rule: &Rule| match &rule.specifier {
                     Specifier::Domain(pattern) => fits(pattern),
                     _ => false,
                 };
@@ -270,11 +278,11 @@ impl Policy {
     }
 }
 
-fn is_about_reading(rule: &crate::Rule) -> bool {
+fn is_about_reading(rule: &Rule) -> bool {
     matches!(rule.tool.name(), Some("Read" | "Grep" | "Glob"))
 }
 
-fn is_about_writing(rule: &crate::Rule) -> bool {
+fn is_about_writing(rule: &Rule) -> bool {
     matches!(rule.tool.name(), Some("Edit" | "Write" | "NotebookEdit" | "MultiEdit"))
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::bail;
+use centurion_config::ReadRules;
 use centurion_config::agents::{
     AgentSources, PluginAgents, ProjectFolders, Vocabulary, read_agents_flag,
 };
@@ -32,6 +33,7 @@ pub(crate) struct FlagSources<'a> {
     pub(crate) additional: &'a [PathBuf],
     /// The agents of all plugins that are on.
     pub(crate) plugins: Vec<PluginAgents>,
+    pub(crate) read_rules: ReadRules,
 }
 
 /// All sources of agents. What is wrong with the files is found when they are loaded; only what a flag
@@ -75,6 +77,7 @@ pub(crate) fn sources(
         built_in: builtin::agents(&switches),
         vocabulary,
         content: settings.content_trust().clone(),
+        read_rules: brought.read_rules,
     })
 }
 

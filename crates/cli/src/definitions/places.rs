@@ -48,6 +48,7 @@ impl Places {
             agents,
             additional: &setup::additional_directories(&args.add_dir)?,
             plugins: plugins.enabled.iter().map(|plugin| plugin.agents()).collect(),
+            ..FlagSources::default()
         };
         let agents = sources::sources(&surroundings, &configuration, brought)?;
         Ok(Self { surroundings, settings: configuration.settings, plugins, agents })

@@ -29,5 +29,6 @@ pub(crate) fn sources(
         chosen: None,
         only_as_seen: false,
         index_dir: None,
+        read_rules: agents.read_rules.clone(),
     }
 }

@@ -88,6 +88,7 @@ impl AgentLoader {
                 self.memo = Memo::default();
             }
         }
+        self.memo.bind(&sources.read_rules);
         let mut gathering = AgentGathering::new(sources);
         let mut places = HashSet::new();
         let mut roots = HashSet::new();

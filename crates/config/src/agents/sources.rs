@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::definition::AgentSource;
 use super::reading::{ReadAgent, Vocabulary};
+use crate::ReadRules;
 use crate::plugins::{PluginVariables, Power};
 use crate::scan::{FileChoice, ScanPlace};
 use crate::settings::{DeclaredAgent, LevelChoice};
@@ -33,6 +34,8 @@ pub struct AgentSources {
     pub vocabulary: Vocabulary,
     /// Says which definitions of projects were accepted with all that they bring.
     pub content: ContentTrust,
+    /// Deny rules for reading, which bind the files of definitions and of output styles.
+    pub read_rules: ReadRules,
 }
 
 /// The directory of a session, and the folders of its project.

@@ -294,6 +294,15 @@ impl<'m> Loader<'m> {
         is_near || (may_link && real.extension().is_some_and(|extension| extension == "md"))
     }
 
+    /// The deny rule for reading that a file comes under. An import binds whoever wrote it.
+    fn denial(&self, path: &Path, real: &Path, reach: FileReach<'_>) -> Option<String> {
+        let rules = &self.sources.read_rules;
+        match reach {
+            FileReach::Own(_) => rules.denial_of_named(path, real),
+            FileReach::Import(_) => rules.denial(path, real),
+        }
+    }
+
     fn is_in_project(&self, real: &Path) -> bool {
         let roots = self.project.get_or_init(|| {
             let sources = self.sources;
@@ -344,6 +353,10 @@ impl<'m> Loader<'m> {
                 LEADS_OUT
             };
             self.problem(path, None, message.to_owned());
+            return None;
+        }
+        if let Some(denial) = self.denial(path, &real, reach) {
+            self.problem(path, None, denial);
             return None;
         }
         match read_text(&real) {

@@ -168,6 +168,7 @@ impl SkillLoader {
         world: &dyn World,
     ) -> Arc<SkillCatalog> {
         let is_same = self.last.as_ref().is_some_and(|last| *last.sources == *sources);
+        self.memo.bind(&sources.read_rules);
         let mut search = Search::new(is_same, most);
         for place in sources.places() {
             self.look(&place, sources, &mut search, world);

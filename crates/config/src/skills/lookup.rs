@@ -117,7 +117,7 @@ impl SkillCatalog {
         let is_stronger = |place: &SkillPlace| !listed.is_some_and(|it| place.holds(&it.origin));
         let places = sources.places().into_iter().chain(synced).take_while(is_stronger);
         let found = places.filter(is_cut).find_map(|place| {
-            let entry = read_entry(&place, &place.file_of(name)?)?;
+            let entry = read_entry(&place, &place.file_of(name)?, &sources.read_rules)?;
             let is_other = place.plugin.is_none() && sources.is_of_plugin(&entry.origin.path);
             (entry.name == name && !is_other).then_some(entry)
         });

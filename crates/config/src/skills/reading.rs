@@ -13,11 +13,11 @@ use super::card::read_card;
 use super::catalog::SkillEntry;
 use super::definition::{SkillDefinition, SkillFileError, SkillSource, read_skill};
 use super::sources::{SkillPlace, SkillSources};
-use crate::Problem;
 use crate::files::{self, FileError, Stamp};
 use crate::frontmatter::decode;
 use crate::plugins::adapt_skill;
 use crate::trust::Reach;
+use crate::{Problem, ReadRules};
 
 /// The text of a skill that is larger than this is something else.
 const LARGEST: u64 = 1024 * 1024;
@@ -52,7 +52,8 @@ pub(super) fn read(
     let text = if entry.origin.source == SkillSource::Bundled {
         bundled::text(&entry.name).unwrap_or_default().to_owned()
     } else {
-        let bytes = bytes(&entry.origin.path, entry.within.as_deref()).map_err(unusable)?;
+        let bytes = bytes(&entry.origin.path, entry.within.as_deref(), &sources.read_rules)
+            .map_err(unusable)?;
         decode(&bytes).into_owned()
     };
     // Looked at after it was read: what changed before or meanwhile is seen.
@@ -81,10 +82,10 @@ pub(super) fn read(
 }
 
 /// The skill that a file of a place is, if it is one.
-pub(super) fn read_entry(place: &SkillPlace, path: &Path) -> Option<SkillEntry> {
+pub(super) fn read_entry(place: &SkillPlace, path: &Path, rules: &ReadRules) -> Option<SkillEntry> {
     let within = place.place.within.as_deref();
     let stamp = Stamp::of(path);
-    let text = bytes(path, within).ok()?;
+    let text = bytes(path, within, rules).ok()?;
     let origin = place.origin(path.to_owned());
     let (name, card) = read_card(&decode(&text), &origin).ok()?;
     let (card, within) = (Arc::new(card), within.map(Arc::from));
@@ -92,12 +93,15 @@ pub(super) fn read_entry(place: &SkillPlace, path: &Path) -> Option<SkillEntry> 
 }
 
 /// Reads a file as it is now. The file that was found inside of its bounds is the one that is opened, wherever links lead by then.
-fn bytes(path: &Path, within: Option<&Path>) -> Result<Vec<u8>, FileError> {
+fn bytes(path: &Path, within: Option<&Path>, rules: &ReadRules) -> Result<Vec<u8>, FileError> {
+    let real = path.canonicalize().map_err(FileError::Unreadable)?;
+    if let Some(denial) = rules.denial_of_definition(path, &real) {
+        return Err(FileError::Denied(denial));
+    }
     let Some(within) = within else {
         let metadata = fs::metadata(path).map_err(FileError::Unreadable)?;
         return files::bytes_of(path, &metadata, LARGEST);
     };
-    let real = path.canonicalize().map_err(FileError::Unreadable)?;
     let within = within.canonicalize().map_err(FileError::Unreadable)?;
     if !real.starts_with(within) {
         return Err(FileError::Unreadable(io::ErrorKind::NotFound.into()));

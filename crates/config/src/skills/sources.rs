@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::catalog::SkillEntry;
 use super::definition::{SkillKind, SkillOrigin, SkillSource};
+use crate::ReadRules;
 use crate::agents::{PROJECT_DIRS, ProjectFolders, check_skill_name};
 use crate::plugins::{PluginVariables, Power};
 use crate::scan::{FileChoice, SYNCED, ScanPlace};
@@ -46,6 +47,8 @@ pub struct SkillSources {
     pub only_as_seen: bool,
     /// Directory of the index that keeps many skills for the next process.
     pub index_dir: Option<PathBuf>,
+    /// Deny rules for reading, which bind the files of skills and commands.
+    pub read_rules: ReadRules,
 }
 
 /// The skills and commands of one plugin.

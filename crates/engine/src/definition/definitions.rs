@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use centurion_config::ReadRules;
 use centurion_config::agents::{
     AgentCatalog, AgentLoader, AgentSources, PluginAgents, ReadAgent, watched_directories,
 };
@@ -91,7 +92,9 @@ pub(crate) struct KnownAgents {
 }
 
 impl Definitions {
-    pub fn new(agents: AgentSources, skills: SkillSources, world: Arc<dyn World>) -> Arc<Self> {
+    /// The rules about reading of the agents' sources bind those of skills, too.
+    pub fn new(agents: AgentSources, mut skills: SkillSources, world: Arc<dyn World>) -> Arc<Self> {
+        skills.read_rules = agents.read_rules.clone();
         let state = LoadState {
             agent_sources: agents,
             skill_sources: skills,
@@ -112,6 +115,11 @@ impl Definitions {
 
     fn state(&self) -> MutexGuard<'_, LoadState> {
         self.state.lock()
+    }
+
+    /// The deny rules for reading that bind the files of definitions.
+    pub(crate) fn read_rules(&self) -> ReadRules {
+        self.state().agent_sources.read_rules.clone()
     }
 
     /// Decides which output style is in force for the session, by the name that the settings have.

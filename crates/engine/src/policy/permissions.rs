@@ -551,6 +551,11 @@ impl Permissions {
         self.current().policy.denies_reading(path)
     }
 
+    /// The deny rule for reading that a file comes under, for its user.
+    pub(crate) fn read_denial(&self, path: &Path) -> Option<String> {
+        self.current().policy.read_denial(path).map(|rule| rule.source().to_string())
+    }
+
     /// Looks for the files that deny rules keep from commands in a sandbox.
     pub(crate) fn find_denied(&self) -> DeniedFiles {
         let policy = self.current().policy.clone();

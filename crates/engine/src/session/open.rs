@@ -257,6 +257,9 @@ fn build_shared(
         options.permission.rule_source.take(),
         options.permission.rule_store.take(),
     );
+    let permissions = Arc::new(permissions);
+    let judge = Arc::clone(&permissions);
+    options.agents.definitions.read_rules().bind(move |path| judge.read_denial(path));
     let connections = std::mem::take(&mut options.extensions.servers);
     let servers = Servers::of_session(
         connections,
@@ -299,7 +302,7 @@ fn build_shared(
             queue,
             budget: Budget::root_below(options.max_budget, above),
             model: options.model.clone(),
-            permissions: Arc::new(permissions),
+            permissions,
             servers,
             server_patience: options.extensions.server_patience,
             delegation: Delegation::new(rules, definitions, builder, task_list, team)

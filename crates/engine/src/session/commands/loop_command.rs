@@ -1,5 +1,6 @@
 //! `/loop`: a prompt that comes again and again while the session is open.
 
+use std::path::Path;
 use std::time::Duration;
 
 use centurion_journal::JournalError;
@@ -81,6 +82,17 @@ fn schedule(interval: Duration) -> Option<(String, String)> {
 }
 
 impl Session {
+    /// The prompt that a file of the project holds, or the rule that denies reading it.
+    fn loop_prompt(&self, file: &Path) -> Result<String, String> {
+        let Ok(real) = file.canonicalize() else { return Ok(String::new()) };
+        let permissions = &self.driver.dispatch.agent.permissions;
+        let denial = permissions.read_denial(&real).or_else(|| permissions.read_denial(file));
+        if let Some(rule) = denial {
+            return Err(format!("{} is left out: {rule} denies reading it", file.display()));
+        }
+        Ok(bounded::read_text_file(&real, LARGEST).unwrap_or_default())
+    }
+
     /// Sets up a prompt that comes again, and works on it at once; lists or ends those that there are.
     pub(super) async fn set_loop(
         &mut self,
@@ -102,7 +114,10 @@ impl Session {
         };
         let root = self.driver.dispatch.agent.workspace.root();
         let prompt = match prompt {
-            "" => bounded::read_text_file(&root.join(PROMPT_FILE), LARGEST).unwrap_or_default(),
+            "" => match self.loop_prompt(&root.join(PROMPT_FILE)) {
+                Ok(prompt) => prompt,
+                Err(denial) => return failed(denial),
+            },
             prompt => prompt.to_owned(),
         };
         if prompt.trim().is_empty() {

@@ -259,7 +259,7 @@ impl Driver {
         let applied = self.memory.as_mut()?.rules_for(path);
         self.tell_instructions(&applied.files, Loads::ForFile(path)).await;
         for problem in &applied.problems {
-            tracing::warn!(%problem, "an instruction file has a problem");
+            self.dispatch.agent.inform("warning", problem.to_string());
         }
         memory::render(&applied.files)
     }
