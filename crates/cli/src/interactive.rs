@@ -24,8 +24,8 @@ use centurion_protocol::{Env, SystemWorld, World};
 use centurion_tools::guard;
 use centurion_tui::{
     App, AskKind, AskNumber, Asked, Capabilities, CommandHint, Effect, ExitChoice, Fact, FileLine,
-    Happening, Input, KEEPER_ARGUMENT, KeeperProgram, Key, KeyCode, Look, Model, Surfaces, Terminal,
-    TerminalFront, TerminalOptions,
+    Happening, Input, KEEPER_ARGUMENT, KeeperProgram, Key, KeyCode, Look, Model, Surfaces,
+    Terminal, TerminalFront, TerminalOptions,
 };
 
 use self::desk::ProgramDesk;

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use centurion_config::ReadRules;
 use centurion_config::paths::repo_root;
 use centurion_config::settings::{
-    DefaultMode, Level, Origin, RuleForm, RuleText, Settings, RepositoryTrust, closest_words,
+    DefaultMode, Level, Origin, RepositoryTrust, RuleForm, RuleText, Settings, closest_words,
 };
 use centurion_config::trust::Trust;
 use centurion_engine::{Bypass, Change, RuleSource, Rules, UnreadRule, read_rule};
@@ -60,7 +60,8 @@ pub(crate) fn policy(
             .chain(added.iter().cloned())
             .chain(directories)
             .collect(),
-        trusted_repository: repo_root(&cwd).filter(|_| settings.standing() == RepositoryTrust::Full),
+        trusted_repository: repo_root(&cwd)
+            .filter(|_| settings.standing() == RepositoryTrust::Full),
         cwd,
         ..Policy::default()
     };

@@ -69,7 +69,8 @@ pub(crate) async fn options(
     let directories = additional_directories(&args.add_dir)?;
     let (policy, read_rules) =
         policy::policy(args, surroundings, &configuration.settings, &directories)?;
-    let found = AgentParts::look(args, &directories, surroundings, &configuration, &read_rules, &world)?;
+    let found =
+        AgentParts::look(args, &directories, surroundings, &configuration, &read_rules, &world)?;
     let Configuration { settings, trust, .. } = configuration;
     let plugins = PluginReloader::new(args, surroundings, &directories, &found.plugins);
     let hook_judge = extensions::hook_judge(surroundings, plugins.judged(), &trust);

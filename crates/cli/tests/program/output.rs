@@ -37,7 +37,7 @@ fn the_first_request_of_a_default_run_is_small() {
 fn json_output_is_one_object_with_the_result() {
     let program = Program::answering([Reply::text("forty-two")]);
     let ended = program.run(&["-p", "what?", "--output-format", "json"]);
-    let result: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     for key in [
         "type",
         "subtype",
@@ -190,7 +190,7 @@ fn a_schema_gives_structured_output() {
     let program = Program::answering([call("toolu_1", "StructuredOutput", json!({"n": 3}))]);
     let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
     let ended = program.run(&["-p", "count", "--output-format", "json", "--json-schema", schema]);
-    let result: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!((ended.code, &result["structured_output"]), (Some(0), &json!({"n": 3})));
 }
 
@@ -213,7 +213,7 @@ fn a_reader_that_goes_away_is_told_of_once_and_in_one_line() {
 fn verbose_json_is_all_events() {
     let program = Program::answering([Reply::text("ok")]);
     let ended = program.run(&["-p", "hi", "--output-format", "json", "--verbose"]);
-    let events: Vec<serde_json::Value> = serde_json::from_str(&ended.stdout).unwrap();
+    let events: Vec<Value> = serde_json::from_str(&ended.stdout).unwrap();
     let kinds: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["system", "system", "assistant", "result"]);
 }
@@ -287,7 +287,7 @@ fn verbose_text_shows_what_happens_on_standard_error() {
 
 #[test]
 fn an_openai_compatible_server_works_with_parallel_calls() {
-    let chunk = |delta: serde_json::Value, finish: serde_json::Value| {
+    let chunk = |delta: Value, finish: Value| {
         sse::event(&json!({"id": "c1", "model": "local", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}))
             .replace("event: null\n", "")
     };

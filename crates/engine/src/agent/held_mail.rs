@@ -248,7 +248,8 @@ mod tests {
         text += &line(GIVEN, json!({"to": world.session_id(), "ids": [one.id]}));
         let earlier = EarlierMail::read(text.as_bytes(), &accepted, |_| Vec::new());
         assert_eq!(earlier.held, std::slice::from_ref(one));
-        let earlier = EarlierMail::read(text.as_bytes(), &accepted, |_| line(HELD, json!(one)).into());
+        let earlier =
+            EarlierMail::read(text.as_bytes(), &accepted, |_| line(HELD, json!(one)).into());
         assert_eq!(earlier.held, []);
     }
 }

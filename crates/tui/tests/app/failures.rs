@@ -41,7 +41,7 @@ fn agents_in_the_background_wake_the_terminal_once_a_second() {
     // 5
     let mut stage = Stage::new();
     stage.event(&started("a1", "scout", "Look around", None));
-    let after = |stage: &Stage| stage.model.next_tick().unwrap() - stage.now;
+    let after = |stage: &Stage| stage.model.next_tick().unwrap().saturating_sub(stage.now);
     assert_eq!(after(&stage), Duration::from_secs(1));
     stage.event(&init());
     assert_eq!(after(&stage), Duration::from_millis(250));
