@@ -294,7 +294,7 @@ impl<'m> Loader<'m> {
         is_near || (may_link && real.extension().is_some_and(|extension| extension == "md"))
     }
 
-    /// The deny rule for reading that a file comes under. An import binds whoever wrote it.
+    /// The deny rule for reading that a file comes under. Rules bind imports of every file, also of the user's own.
     fn denial(&self, path: &Path, real: &Path, reach: FileReach<'_>) -> Option<String> {
         let rules = &self.sources.read_rules;
         match reach {

@@ -98,10 +98,13 @@ pub(crate) async fn attached(
         } else {
             read(dispatch, &mention, &path, cancel).await
         };
-        let content = content.unwrap_or_else(|refusal| {
-            tell_refusal(dispatch, &mention, &refusal);
-            refusal
-        });
+        let content = match content {
+            Content::Shown(text) => text,
+            Content::Refused(reason) => {
+                tell_refusal(dispatch, &mention, &reason);
+                reason
+            }
+        };
         let text = if bytes + content.len() > MOST_BYTES {
             let too_much = "It is not shown here: there is too much already. Read it.";
             framed(&contain(&mention.path), too_much)
@@ -120,6 +123,13 @@ fn framed(path: &str, content: &str) -> String {
     format!("<system-reminder>\nThe text mentions {path}. It holds:\n{content}\n</system-reminder>")
 }
 
+/// The content of a file or directory for the model.
+enum Content {
+    Shown(String),
+    /// The reason why there is none.
+    Refused(String),
+}
+
 /// Tells the user of a mention whose file does not go along.
 fn tell_refusal(dispatch: &Dispatch, mention: &Mention, reason: &str) {
     let reason = reason.lines().next().unwrap_or_default();
@@ -127,17 +137,17 @@ fn tell_refusal(dispatch: &Dispatch, mention: &Mention, reason: &str) {
 }
 
 /// The names in a directory that the agent may read without being asked about it, or why it may not.
-fn listing(dispatch: &Dispatch, path: &Path) -> Result<String, String> {
+fn listing(dispatch: &Dispatch, path: &Path) -> Content {
     let agent = &dispatch.agent;
     // The target of links is judged.
-    let unreadable = |_| "It cannot be read.".to_owned();
-    let real = path.canonicalize().map_err(unreadable)?;
+    let unreadable = || Content::Refused("It cannot be read.".to_owned());
+    let Ok(real) = path.canonicalize() else { return unreadable() };
     let access = Access::Read(real.clone());
     let decision = agent.permissions.decide(&Call::new("Read", &access), agent.workspace.cwd());
     if decision.verdict != Verdict::Allow {
-        return Err(format!("It may not be read: {}.", decision.reason));
+        return Content::Refused(format!("It may not be read: {}.", decision.reason));
     }
-    let entries = std::fs::read_dir(&real).map_err(unreadable)?;
+    let Ok(entries) = std::fs::read_dir(&real) else { return unreadable() };
     let may_read = |entry: &std::fs::DirEntry| (agent.workspace.may_read)(&entry.path());
     let name = |entry: std::fs::DirEntry| {
         let slash = if entry.file_type().is_ok_and(|kind| kind.is_dir()) { "/" } else { "" };
@@ -146,7 +156,7 @@ fn listing(dispatch: &Dispatch, path: &Path) -> Result<String, String> {
     let readable = entries.flatten().take(MOST_NAMES).filter(may_read);
     let mut names: Vec<String> = readable.map(name).collect();
     names.sort();
-    Ok(contain(&names.join("\n")).into_owned())
+    Content::Shown(contain(&names.join("\n")).into_owned())
 }
 
 /// A file as the Read tool shows it, or why it does not.
@@ -155,7 +165,7 @@ async fn read(
     mention: &Mention,
     path: &Path,
     cancel: &CancellationToken,
-) -> Result<String, String> {
+) -> Content {
     let mut input = json!({"file_path": path});
     if let Some((first, last)) = mention.lines {
         input["offset"] = json!(first);
@@ -163,13 +173,14 @@ async fn read(
             input["limit"] = json!(last.saturating_sub(first) + 1);
         }
     }
-    let Ok(input) = to_raw_value(&input) else { return Ok(String::new()) };
+    let Ok(input) = to_raw_value(&input) else { return Content::Shown(String::new()) };
     let call = ToolUse { id: ToolUseId::new("mention"), name: "Read".to_owned(), input };
     let result = match dispatch.prepare(&call) {
         Ok(prepared) => dispatch.run_unasked(&call, prepared, cancel).await.result,
         Err(refused) => refused.result,
     };
-    if result.is_error { Err(text_of(&result)) } else { Ok(text_of(&result)) }
+    let text = text_of(&result);
+    if result.is_error { Content::Refused(text) } else { Content::Shown(text) }
 }
 
 /// The mentions in texts, each once.

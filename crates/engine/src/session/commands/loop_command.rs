@@ -82,15 +82,12 @@ fn schedule(interval: Duration) -> Option<(String, String)> {
 }
 
 impl Session {
-    /// The prompt that a file of the project holds, or the rule that denies reading it.
-    fn loop_prompt(&self, file: &Path) -> Result<String, String> {
-        let Ok(real) = file.canonicalize() else { return Ok(String::new()) };
+    /// The rule that denies reading a file, by its name or by its real path.
+    fn rule_against(&self, file: &Path) -> Option<String> {
         let permissions = &self.driver.dispatch.agent.permissions;
-        let denial = permissions.read_denial(&real).or_else(|| permissions.read_denial(file));
-        if let Some(rule) = denial {
-            return Err(format!("{} is left out: {rule} denies reading it", file.display()));
-        }
-        Ok(bounded::read_text_file(&real, LARGEST).unwrap_or_default())
+        let real = file.canonicalize().ok();
+        let denial = real.and_then(|real| permissions.read_denial(&real));
+        denial.or_else(|| permissions.read_denial(file))
     }
 
     /// Sets up a prompt that comes again, and works on it at once; lists or ends those that there are.
@@ -114,10 +111,16 @@ impl Session {
         };
         let root = self.driver.dispatch.agent.workspace.root();
         let prompt = match prompt {
-            "" => match self.loop_prompt(&root.join(PROMPT_FILE)) {
-                Ok(prompt) => prompt,
-                Err(denial) => return failed(denial),
-            },
+            "" => {
+                let file = root.join(PROMPT_FILE);
+                if let Some(rule) = self.rule_against(&file) {
+                    return failed(format!(
+                        "{} is left out: {rule} denies reading it",
+                        file.display()
+                    ));
+                }
+                bounded::read_text_file(&file, LARGEST).unwrap_or_default()
+            }
             prompt => prompt.to_owned(),
         };
         if prompt.trim().is_empty() {
