@@ -424,8 +424,10 @@ fn play(seed: u64, tally: &mut Tally) {
         let wrong = record.calls_without_one_result();
         assert_eq!(wrong, [""; 0], "{when}: {path}");
     }
-    let seen = tally.entry(place).or_default();
-    member_mail::happened(&records).for_each(|what| *seen.entry(what).or_default() += 1);
+    let counts = tally.entry(place).or_default();
+    for what in member_mail::happened(&records) {
+        *counts.entry(what).or_default() += 1;
+    }
     play.replay(&records, &when);
 }
 

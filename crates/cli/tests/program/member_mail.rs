@@ -65,14 +65,16 @@ impl Record {
 
     /// The calls that have no result, and those that have two.
     pub(crate) fn calls_without_one_result(&self) -> Vec<String> {
-        let blocks = || self.lines.iter().flat_map(|line| line["message"]["content"].as_array());
+        let blocks = || self.lines.iter().filter_map(|line| line["message"]["content"].as_array());
         let ids = |kind: &str, field: &str| -> Vec<&str> {
             let found = blocks().flatten().filter(|block| block["type"] == kind);
             found.filter_map(|block| block[field].as_str()).collect()
         };
         let results = ids("tool_result", "tool_use_id");
         let mut times: HashMap<&str, usize> = HashMap::new();
-        results.into_iter().for_each(|call| *times.entry(call).or_default() += 1);
+        for call in results {
+            *times.entry(call).or_default() += 1;
+        }
         let calls = ids("tool_use", "id").into_iter();
         let calls = calls.map(|call| (call, times.get(call).copied().unwrap_or_default()));
         let wrong = calls.filter(|(_, times)| *times != 1);
