@@ -72,14 +72,14 @@ pub(crate) async fn options(
     let found =
         AgentParts::look(args, &directories, surroundings, &configuration, &read_rules, &world)?;
     let Configuration { settings, trust, .. } = configuration;
-    let plugins = PluginReloader::new(args, surroundings, &directories, &found.plugins);
+    let plugins = Arc::new(PluginReloader::new(args, surroundings, &directories, &found.plugins));
     let hook_judge = extensions::hook_judge(surroundings, plugins.judged(), &trust);
     let is_interactive = person.is_some();
     let asked = RunWishes { args, surroundings, settings: &settings, env: &env, is_interactive };
     let (policy, used) = asked.complete(policy, &found, &trust, &directories);
     let bypass = policy::bypass(policy.mode, args, &settings, &surroundings.env);
     let prompt = prompt_options(args, &settings)?;
-    let (start, storage) = storage(args, surroundings, &settings, &*world, person.is_some())?;
+    let (start, storage) = storage(args, surroundings, &settings, &*world, is_interactive)?;
     let host = asked.channel(host, &start, &world);
     let limits = ModelLimits::new(&settings);
     let hook_policy = settings.plugin_only().hooks.map(|origin| origin.to_string());
@@ -134,7 +134,6 @@ pub(crate) async fn options(
         extensions,
         agents,
     };
-    let plugins = Arc::new(plugins);
     let held = (answerer, proxy);
     let lasting =
         Lasting { pool, host, limits, settings, hook_policy, plugins, display, _held: held };

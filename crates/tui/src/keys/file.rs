@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use thiserror::Error;
 
 use super::action::ACTIONS;
 use super::keystroke::chord;
@@ -103,7 +104,7 @@ impl Reader<'_> {
             Value::String(name) if name.starts_with(COMMAND) => {
                 match self.command(context, &name[COMMAND.len()..]) {
                     Ok(action) => Some(action),
-                    Err(why) => return self.complain_at(line, why),
+                    Err(mistake) => return self.complain_at(line, mistake.to_string()),
                 }
             }
             Value::String(name) => {
@@ -120,16 +121,16 @@ impl Reader<'_> {
     }
 
     /// The action of a command, with or without its slash and with words behind it.
-    fn command(&mut self, context: Context, typed: &str) -> Result<Action, String> {
+    fn command(&mut self, context: Context, typed: &str) -> Result<Action, CommandMistake> {
         let typed = typed.trim().trim_start_matches('/');
         let name = typed.split(' ').next().unwrap_or_default();
         let is_name = name.starts_with(char::is_alphanumeric)
             && name.chars().all(|it| it.is_alphanumeric() || "-_:.".contains(it));
         if !is_name || typed.contains(char::is_control) {
-            return Err(format!("`{COMMAND}{}` names no command", foreign_text(typed)));
+            return Err(CommandMistake::NoName(foreign_text(typed)));
         }
         if context != Context::Chat {
-            return Err("a command can be bound in the context Chat alone".to_owned());
+            return Err(CommandMistake::Context);
         }
         self.commands.push(typed.to_owned());
         Ok(Action::Command(CommandNumber(self.commands.len() - 1)))
@@ -152,6 +153,15 @@ impl Reader<'_> {
     fn complain_at(&mut self, line: usize, message: String) {
         self.mistakes.push(KeyMistake { file: self.file.to_owned(), line, message });
     }
+}
+
+/// The reason why no key is bound to a command.
+#[derive(Debug, Error)]
+enum CommandMistake {
+    #[error("`{COMMAND}{0}` names no command")]
+    NoName(String),
+    #[error("a command can be bound in the context Chat alone")]
+    Context,
 }
 
 /// Keys with which a person leaves, whatever a file says.
