@@ -5,7 +5,6 @@
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -91,7 +90,10 @@ fn the_terminal_is_restored_after_a_return() {
 fn an_answer_of_the_terminal_that_is_under_way_is_heard_before_the_program_leaves() {
     let mut program = Program::start();
     program.send("q");
-    std::thread::sleep(Duration::from_millis(100));
+    // The key was read, and what comes now is for a program that leaves.
+    while rustix::io::ioctl_fionread(&program.other_end).unwrap() > 0 {
+        std::thread::yield_now();
+    }
     program.send("\x1bP>|tmux 3.3a\x1b\\\x1b[?1;2c");
     program.assert_restored();
     rustix::io::ioctl_fionbio(&program.other_end, true).unwrap();
